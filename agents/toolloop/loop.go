@@ -1,0 +1,159 @@
+package toolloop
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
+)
+
+// Model asks a model once. messages is the whole conversation so far; without
+// tools the model must answer in words. It returns an [*agents.Error] for failures.
+type Model func(ctx context.Context, messages []*models.SessionMessage, tools []agents.ToolSpec) (*Completion, error)
+
+// Completion is what a model gave back.
+type Completion struct {
+	// Message is the assistant's message. Its tool calls are run if there are any.
+	Message *models.SessionMessage
+	Usage   models.Usage
+	// FinishReason is "stop", "length" or "content_filter".
+	FinishReason string
+}
+
+// Config bounds the loop. The zero value of a field means its default.
+type Config struct {
+	// MaxRounds is how many times calls are run before the model must answer without
+	// tools. Default 10.
+	MaxRounds int
+	// ToolTimeout bounds a single call. Default 60 s.
+	ToolTimeout time.Duration
+	// MaxResultBytes bounds the text of a single result. Default 64 KiB.
+	MaxResultBytes int
+	// MaxParallel bounds how many calls of a round run at once. Default 8.
+	MaxParallel int
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxRounds <= 0 {
+		c.MaxRounds = 10
+	}
+	if c.ToolTimeout <= 0 {
+		c.ToolTimeout = time.Minute
+	}
+	if c.MaxResultBytes <= 0 {
+		c.MaxResultBytes = 64 << 10
+	}
+	if c.MaxParallel <= 0 {
+		c.MaxParallel = 8
+	}
+	return c
+}
+
+// FinishToolLimit is the finish reason of an answer that was asked for because
+// the rounds were used up.
+const FinishToolLimit = "tool_limit"
+
+// errNoAnswer is a model that wants tools where there are none to be had.
+var errNoAnswer = errors.New("toolloop: the model gave no answer in words")
+
+// Run answers req. Without a Toolset it is a single call of the model. Tool events
+// are emitted from the calling goroutine.
+//
+// It returns when ctx ends, whatever the tools do; a tool that ignores its context
+// is left behind.
+func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, model Model, emit func(agents.Event)) (*agents.Response, error) {
+	cfg = cfg.withDefaults()
+	tools, err := load(ctx, req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{
+		runner:   runner{cfg: cfg, clock: c, tools: tools, emit: emit, keys: newKeys(req.InboundID)},
+		ids:      newIDs(req.InboundID, req.Messages),
+		model:    model,
+		messages: slices.Clone(req.Messages),
+		response: &agents.Response{},
+	}
+	for range cfg.MaxRounds {
+		done, err := l.round(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return l.response, nil
+		}
+	}
+	return l.conclude(ctx)
+}
+
+type loop struct {
+	runner   runner
+	ids      *ids
+	model    Model
+	messages []*models.SessionMessage
+	response *agents.Response
+}
+
+// round asks the model and runs what it calls. It reports whether that was the answer.
+func (l *loop) round(ctx context.Context) (bool, error) {
+	completion, err := l.ask(ctx, l.runner.tools.specs)
+	if err != nil {
+		return false, err
+	}
+	message := completion.Message
+	if len(l.runner.tools.specs) == 0 || len(message.ToolCalls) == 0 {
+		return true, l.finish(message, completion.FinishReason)
+	}
+	l.ids.repair(message.ToolCalls)
+	l.add(message)
+	results, err := l.runner.run(ctx, message.ToolCalls)
+	if err != nil {
+		return false, err
+	}
+	l.add(results...)
+	return false, nil
+}
+
+// conclude asks for an answer without tools.
+func (l *loop) conclude(ctx context.Context) (*agents.Response, error) {
+	completion, err := l.ask(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.finish(completion.Message, FinishToolLimit); err != nil {
+		return nil, err
+	}
+	return l.response, nil
+}
+
+// finish takes the final answer, which must be in words: calls that a model makes
+// though it has no tools are dropped.
+func (l *loop) finish(message *models.SessionMessage, reason string) error {
+	message.ToolCalls = nil
+	if strings.TrimSpace(message.Content) == "" {
+		return &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
+	}
+	l.add(message)
+	l.response.FinishReason = reason
+	return nil
+}
+
+func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, error) {
+	completion, err := l.model(ctx, l.messages, tools)
+	if err != nil {
+		return nil, err
+	}
+	l.response.Usage = l.response.Usage.Add(completion.Usage)
+	l.response.ContextTokens = completion.Usage.PromptTokens
+	return completion, nil
+}
+
+func (l *loop) add(messages ...*models.SessionMessage) {
+	l.messages = append(l.messages, messages...)
+	l.response.Messages = append(l.response.Messages, messages...)
+}

@@ -1,0 +1,147 @@
+package toolloop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/agents/internal/provider"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
+)
+
+// runner runs the calls of a round.
+type runner struct {
+	cfg   Config
+	clock clock.Clock
+	tools toolbox
+	emit  func(agents.Event)
+	keys  *keys
+}
+
+// outcome is the end of one call, at its place in the round.
+type outcome struct {
+	index  int
+	result agents.ToolResult
+}
+
+// job is a call that may run.
+type job struct {
+	index     int
+	tool      agents.Tool
+	name      string
+	arguments json.RawMessage
+	key       string
+}
+
+// run runs calls side by side and returns their results in the order of the
+// calls. Every call gets a result; the only error is the end of ctx.
+func (r *runner) run(ctx context.Context, calls []models.ToolCall) ([]*models.SessionMessage, error) {
+	results := make([]*models.SessionMessage, len(calls))
+	var jobs []job
+	for i, call := range calls {
+		j, err := r.prepare(call)
+		if err != nil {
+			results[i] = r.message(call, refusal(err))
+			continue
+		}
+		j.index = i
+		jobs = append(jobs, j)
+	}
+
+	// Buffered for all, so that a call that outlives the round can still end.
+	outcomes := make(chan outcome, len(jobs))
+	started, running := 0, 0
+	for started < len(jobs) || running > 0 {
+		for started < len(jobs) && running < r.cfg.MaxParallel {
+			r.emit(agents.Event{Tool: &agents.ToolEvent{Name: jobs[started].name, Phase: agents.ToolStarted}})
+			go r.call(ctx, jobs[started], outcomes)
+			started++
+			running++
+		}
+		select {
+		case <-ctx.Done():
+			return nil, provider.ContextError(ctx)
+		case end := <-outcomes:
+			if ctx.Err() != nil {
+				return nil, provider.ContextError(ctx)
+			}
+			running--
+			call := calls[end.index]
+			results[end.index] = r.message(call, end.result)
+			phase := agents.ToolDone
+			if end.result.IsError {
+				phase = agents.ToolFailed
+			}
+			r.emit(agents.Event{Tool: &agents.ToolEvent{Name: call.Name, Phase: phase}})
+		}
+	}
+	return results, nil
+}
+
+// prepare checks a call. Its error is written for the model.
+func (r *runner) prepare(call models.ToolCall) (job, error) {
+	tool, ok := r.tools.byName[call.Name]
+	if !ok {
+		return job{}, fmt.Errorf("there is no tool %q; the tools are: %s", call.Name, r.tools.names())
+	}
+	arguments, err := parseArguments(call.Name, call.Arguments)
+	if err != nil {
+		return job{}, fmt.Errorf("%w; the tool was not run, call it again with valid arguments", err)
+	}
+	return job{tool: tool, name: call.Name, arguments: arguments, key: r.keys.next(call.Name, arguments)}, nil
+}
+
+// call runs one job and reports its end, at the latest when its time is up.
+func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	returned := make(chan agents.ToolResult, 1)
+	go func() { returned <- invoke(ctx, j) }()
+
+	timer := r.clock.NewTimer(r.cfg.ToolTimeout)
+	defer timer.Stop()
+	select {
+	case result := <-returned:
+		outcomes <- outcome{j.index, result}
+	case <-timer.C:
+		outcomes <- outcome{j.index, refusal(fmt.Errorf("the tool did not answer within %s", r.cfg.ToolTimeout))}
+	case <-ctx.Done():
+		outcomes <- outcome{j.index, refusal(ctx.Err())}
+	}
+}
+
+// errPanic is what a model learns of a tool that panicked.
+var errPanic = errors.New("the tool failed with an internal error")
+
+// invoke calls the tool and contains its panic.
+func invoke(ctx context.Context, j job) (result agents.ToolResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.ErrorContext(ctx, "tool panicked", "tool", j.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result = refusal(errPanic)
+		}
+	}()
+	result, err := j.tool.Call(ctx, j.arguments, j.key)
+	if err != nil {
+		return refusal(err)
+	}
+	return result
+}
+
+func refusal(err error) agents.ToolResult {
+	return agents.ToolResult{Text: "Error: " + err.Error(), IsError: true}
+}
+
+func (r *runner) message(call models.ToolCall, result agents.ToolResult) *models.SessionMessage {
+	return &models.SessionMessage{
+		Role:       models.RoleTool,
+		ToolCallID: call.ID,
+		Content:    capped(result.Text, r.cfg.MaxResultBytes),
+		Images:     result.Images,
+	}
+}

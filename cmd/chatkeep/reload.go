@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/chatkeep/chatkeep/config"
+	"github.com/chatkeep/chatkeep/internal/clock"
+)
+
+// reload reads the configuration again, applies what a running gateway can take
+// over, and names in the log what needs a restart. A configuration with an error
+// changes nothing.
+func (a *app) reload(path string, level *slog.LevelVar) error {
+	next, err := config.Load(path, os.Environ())
+	if err != nil {
+		return err
+	}
+	merged, safe, restart := config.Merge(a.cfg.Load(), next)
+	agents, err := buildAgents(merged, clock.Real())
+	if err != nil {
+		return err
+	}
+	settings, err := settingsOf(merged, agents)
+	if err != nil {
+		return fmt.Errorf("apply configuration: %w", err)
+	}
+	a.gateway.Reload(settings)
+	a.cfg.Store(merged)
+	level.Set(logLevel(merged.Log))
+	a.log.Info("configuration reloaded", "applied", safe, "needsRestart", restart)
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chatkeep/chatkeep/config"
+	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+func newSession(f *flags) *cobra.Command {
+	return newGroup("session", "Operate on sessions",
+		newSessionList(f), newSessionShow(f), newSessionHistory(f), newSessionExport(f),
+		newSessionReset(f), newSessionRestore(f), newSessionDelete(f),
+	)
+}
+
+// openStorage opens the storage for a command that operates on what is stored.
+func openStorage(cmd *cobra.Command, f *flags) (*config.Config, store.Store, error) {
+	cfg, err := config.Load(f.config, os.Environ())
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Storage.Driver == config.DriverMemory {
+		return nil, nil, errors.New("storage driver memory keeps nothing between processes; ask the running server through its admin API")
+	}
+	st, err := openStore(cmd.Context(), cfg, false, quietLogger(cfg, cmd.ErrOrStderr()))
+	if err != nil {
+		return nil, nil, explain(err)
+	}
+	return cfg, st, nil
+}
+
+// withStorage runs work on the opened storage.
+func withStorage(cmd *cobra.Command, f *flags, work func(ctx context.Context, st store.Store) error) error {
+	_, st, err := openStorage(cmd, f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(cmd.Context(), st), st.Close())
+}
+
+// withControl runs work with a gateway that changes sessions and runs no turn.
+func withControl(cmd *cobra.Command, f *flags, work func(ctx context.Context, g *gateway.Gateway, st store.Store) error) error {
+	cfg, st, err := openStorage(cmd, f)
+	if err != nil {
+		return err
+	}
+	settings, err := settingsOf(cfg, nil)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	g, err := gateway.New(gateway.Config{Owner: models.NewID("command"), Lease: cfg.Storage.Lease.Std(), Workers: 1},
+		settings, st, nil, clock.Real(), quietLogger(cfg, cmd.ErrOrStderr()))
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	return errors.Join(work(cmd.Context(), g, st), st.Close())
+}
+
+// sessionKey checks the argument that names a session.
+func sessionKey(arg string) (string, error) {
+	k, err := key.Parse(arg)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w; chatkeep session list shows the keys", errUsage, err)
+	}
+	return k.String(), nil
+}
+
+// sessionError says what to do about a session that is not there.
+func sessionError(err error, key string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("there is no session %s; chatkeep session list shows what there is", key)
+	}
+	return explain(err)
+}
+
+// page is the form of every list.
+type page[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"nextCursor"`
+}
+
+func pageOf[T any](items []T, next string) page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return page[T]{items, next}
+}
+
+// maxLimit is the largest page.
+const maxLimit = 500
+
+func checkLimit(n int) error {
+	if n < 1 || n > maxLimit {
+		return fmt.Errorf("%w: --limit must be a number from 1 to %d", errUsage, maxLimit)
+	}
+	return nil
+}
+
+// stamp shows a time to the second, in the local zone.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format(time.DateTime) //nolint:gosmopolitan // whoever sits at the terminal reads it
+}

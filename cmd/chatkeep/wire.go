@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/agents/echo"
+	"github.com/chatkeep/chatkeep/agents/fallback"
+	"github.com/chatkeep/chatkeep/agents/openai"
+	"github.com/chatkeep/chatkeep/agents/webhook"
+	"github.com/chatkeep/chatkeep/config"
+	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/dial"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+	"github.com/chatkeep/chatkeep/store/gormstore"
+	"github.com/chatkeep/chatkeep/store/memstore"
+)
+
+// openStore opens the configured store and brings its schema up to date. A
+// server keeps others off an embedded database.
+func openStore(ctx context.Context, cfg *config.Config, server bool, log *slog.Logger) (store.Store, error) {
+	s := cfg.Storage
+	switch s.Driver {
+	case config.DriverMemory:
+		return memstore.New(), nil
+	case config.DriverSQLite:
+		if dir := filepath.Dir(s.DSN.Reveal()); dir != "." {
+			if err := os.MkdirAll(dir, 0o750); err != nil {
+				return nil, fmt.Errorf("open storage: %w", err)
+			}
+		}
+		return gormstore.Open(ctx, gormstore.Config{
+			Driver: gormstore.SQLite, DSN: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns,
+			Migrate: true, Exclusive: server, Clock: clock.Real(), Logger: log,
+		})
+	case config.DriverMySQL:
+		return gormstore.Open(ctx, gormstore.Config{
+			Driver: gormstore.MySQL, DSN: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns,
+			Migrate: true, Clock: clock.Real(), Logger: log,
+		})
+	default:
+		return nil, fmt.Errorf("open storage: driver %q does not work yet; use sqlite, mysql or memory", s.Driver)
+	}
+}
+
+// agentTransport carries agents' requests: hosts and ports that the configuration
+// names, and nothing else that is private.
+func agentTransport(cfg *config.Config) (*dial.Guard, error) {
+	var named []string
+	for _, a := range cfg.Agents {
+		for _, u := range []config.URL{a.BaseURL, a.URL} {
+			if host := hostPort(u.Reveal()); host != "" {
+				named = append(named, host)
+			}
+		}
+	}
+	policy, err := dial.ParsePolicy(cfg.Egress.AllowPrivate, named)
+	if err != nil {
+		return nil, err
+	}
+	return dial.New(policy), nil
+}
+
+func hostPort(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// buildAgents makes the configured agents, each with its fallbacks behind it.
+func buildAgents(cfg *config.Config, c clock.Clock) (map[string]gateway.Agent, error) {
+	guard, err := agentTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	client := guard.HTTPClient(0) // the turn's own deadline bounds a call
+	plain := map[string]agents.Agent{}
+	for i := range cfg.Agents {
+		a := &cfg.Agents[i]
+		if plain[a.ID], err = buildAgent(a, client, c); err != nil {
+			return nil, fmt.Errorf("agent %s: %w", a.ID, err)
+		}
+	}
+	built := make(map[string]gateway.Agent, len(plain))
+	for i := range cfg.Agents {
+		a := &cfg.Agents[i]
+		agent := plain[a.ID]
+		if len(a.Fallbacks) > 0 {
+			members := []fallback.Member{{ID: a.ID, Agent: agent}}
+			for _, id := range a.Fallbacks {
+				members = append(members, fallback.Member{ID: id, Agent: plain[id]})
+			}
+			if agent, err = fallback.New(fallback.Config{Timeout: a.Timeout.Std()}, c, members...); err != nil {
+				return nil, fmt.Errorf("agent %s: %w", a.ID, err)
+			}
+		}
+		built[a.ID] = gateway.Agent{
+			ID: a.ID, Agent: agent, SystemPrompt: a.SystemPrompt, ContextWindow: a.ContextWindow,
+			MaxTokens: a.MaxTokens, Timeout: a.Timeout.Std(), Images: a.Images,
+		}
+	}
+	return built, nil
+}
+
+func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Agent, error) {
+	headers := make(map[string]string, len(a.Headers))
+	for name, value := range a.Headers {
+		headers[name] = value.Reveal()
+	}
+	retries := time.Duration(0)
+	if len(a.Fallbacks) > 0 {
+		retries = -1 // another agent answers sooner than a retry would
+	}
+	switch a.Kind {
+	case config.AgentEcho:
+		return echo.New(echo.Config{
+			Delay: a.Delay.Std(), ChunkDelay: a.Delay.Std(), ChunkRunes: a.ChunkSize, Timeout: a.Timeout.Std(),
+		}, c), nil
+	case config.AgentOpenAI:
+		extra := make(map[string]json.RawMessage, len(a.ExtraBody))
+		for name, value := range a.ExtraBody {
+			extra[name] = json.RawMessage(value)
+		}
+		return openai.New(openai.Config{
+			BaseURL: a.BaseURL.Reveal(), APIKey: a.APIKey.Reveal(), Model: a.Model, MaxTokens: a.MaxTokens,
+			Temperature: a.Temperature, Images: a.Images, Headers: headers, ExtraBody: extra,
+			Timeout: a.Timeout.Std(), MaxToolRounds: a.MaxToolRounds, RetryBudget: retries,
+		}, client, c)
+	case config.AgentWebhook:
+		return webhook.New(webhook.Config{
+			URL: a.URL.Reveal(), Secret: a.Secret.Reveal(), Headers: headers, Timeout: a.Timeout.Std(), RetryBudget: retries,
+		}, client, c)
+	default:
+		return nil, fmt.Errorf("kind %q is unknown", a.Kind)
+	}
+}
+
+// notYet names everything in the configuration whose feature does not work yet:
+// better no start than a promise that is not kept.
+func notYet(cfg *config.Config) error {
+	var problems []error
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if len(cfg.MCPServers) > 0 {
+		refuse("mcpServers: tools do not work yet; remove them")
+	}
+	if len(cfg.Tasks) > 0 {
+		refuse("tasks: scheduled tasks do not work yet; remove them")
+	}
+	return errors.Join(problems...)
+}
+
+// app is a gateway with its store, as the commands use it.
+type app struct {
+	cfg     atomic.Pointer[config.Config]
+	log     *slog.Logger
+	store   store.Store
+	gateway *gateway.Gateway
+}
+
+// newApp puts the program together. only, when not empty, is the one session that
+// this process serves.
+func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logger) (*app, error) {
+	if err := notYet(cfg); err != nil {
+		return nil, err
+	}
+	server := only == ""
+	st, err := openStore(ctx, cfg, server, log)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGateway(cfg, st, only, log)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	a := &app{log: log, store: st, gateway: g}
+	a.cfg.Store(cfg)
+	return a, nil
+}
+
+func newGateway(cfg *config.Config, st store.Store, only string, log *slog.Logger) (*gateway.Gateway, error) {
+	c := clock.Real()
+	built, err := buildAgents(cfg, c)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := settingsOf(cfg, built)
+	if err != nil {
+		return nil, err
+	}
+	var channels []adapters.Adapter
+	if only == "" {
+		if channels, err = buildAdapters(cfg, c, log); err != nil {
+			return nil, err
+		}
+	}
+	var options []gateway.Option
+	if at := crashPoint(); at != nil {
+		options = append(options, gateway.WithCrashPoint(at))
+	}
+	return gateway.New(gateway.Config{
+		Owner: models.NewID("replica"), Lease: cfg.Storage.Lease.Std(), Workers: workers(cfg),
+		Grace: cfg.Server.ShutdownGrace.Std(), Only: only,
+	}, settings, st, channels, c, log, options...)
+}
+
+// workers is how many turns run at once: they wait for models, not for CPUs.
+func workers(cfg *config.Config) int {
+	if cfg.Limits.Workers > 0 {
+		return cfg.Limits.Workers
+	}
+	return max(128, 64*runtime.GOMAXPROCS(0))
+}

@@ -1,0 +1,337 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/command"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// ErrUnknownAccount means that no such account, or its agent, is configured.
+var ErrUnknownAccount = errors.New("gateway: unknown account or agent")
+
+// Incoming is a message to be accepted.
+type Incoming struct {
+	// ID is the inbound id to give it; empty: a new one. A caller that wants to see
+	// the answer from its first word makes the id, watches it, then accepts.
+	ID      string
+	Channel string
+	Account string
+	Message *adapters.Message
+	// AgentID and Key are given by callers that know them (API, terminal, tasks);
+	// else they follow from the account's settings.
+	AgentID string
+	Key     *key.Key
+	// Scope and ScopeID are what a caller of the API chose; see [key.DeriveAPI].
+	Scope   models.Scope
+	ScopeID string
+	// Slot is the context slot that the caller chose; empty: the current one.
+	Slot string
+	// Awaited is set if somebody waits for this message's own answer.
+	Awaited bool
+	// Pulled is set if the answer is fetched, not sent.
+	Pulled bool
+	// RunAgain and RejectWhenFull: see [store.AcceptRequest].
+	RunAgain       bool
+	RejectWhenFull bool
+	// Verbatim keeps the text from being read as a command.
+	Verbatim bool
+}
+
+// Accept stores a message and sets its turn going. It returns after the commit;
+// the caller acknowledges to its platform then, and only then.
+func (g *Gateway) Accept(ctx context.Context, in *Incoming) (*store.Accepted, error) {
+	began := g.now()
+	for {
+		accepted, err := g.accept(ctx, in)
+		if errors.Is(err, store.ErrAliasTaken) && ctx.Err() == nil {
+			continue // another message of the thread was first: resolve to its name
+		}
+		g.metrics.Accepted(in.Channel, acceptedKind(accepted, err), g.now().Sub(began))
+		if err != nil {
+			return nil, fmt.Errorf("accept: %w", err)
+		}
+		return accepted, nil
+	}
+}
+
+// acceptedKind is what the metrics call the outcome of accepting a message.
+func acceptedKind(accepted *store.Accepted, err error) string {
+	switch {
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "failed"
+	case err != nil:
+		return "refused"
+	case accepted.Duplicate || accepted.Inbound == nil:
+		return "duplicate"
+	}
+	return string(accepted.Inbound.Kind)
+}
+
+func (g *Gateway) accept(ctx context.Context, in *Incoming) (*store.Accepted, error) {
+	s := g.settings.Load()
+	chat, ok := s.Chat(in.Channel, in.Account, in.Message.Chat.ID)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, in.Channel, in.Account)
+	}
+	a := &acceptance{g: g, in: in, settings: s, chat: chat, now: g.now()}
+	request, err := a.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.crash(CrashBeforeAccept)
+	reserved := a.kind == models.KindMessage && request.Delay == 0 && g.pool.Reserve()
+	if reserved || a.kind == models.KindCommand {
+		claim := g.pool.ClaimRequest()
+		request.Claim = &claim
+	}
+	claimedAt := g.now()
+	accepted, err := g.store.Accept(ctx, request)
+	if err != nil {
+		if reserved {
+			g.pool.Unreserve()
+		}
+		return nil, err
+	}
+	g.crash(CrashAfterAccept)
+	a.follow(accepted, reserved, claimedAt)
+	return accepted, nil
+}
+
+// acceptance is one message on its way into the store.
+type acceptance struct {
+	g        *Gateway
+	in       *Incoming
+	settings *Settings
+	chat     ChatSettings
+	now      time.Time
+	kind     models.InboundKind
+	delay    time.Duration
+}
+
+// request settles everything about the message: kind, session, target, order.
+func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) {
+	m := a.in.Message
+	env := envelope{Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled}
+	if env.AgentID == "" {
+		env.AgentID = a.chat.Agent
+	}
+	users := append([]string{m.Sender.ID}, m.Sender.AltIDs...)
+	env.Admin = a.chat.Access.IsAdmin(users...)
+
+	aliases, err := a.resolveThread(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.deriveKey(&env)
+	if err != nil {
+		return nil, err
+	}
+	row := models.Inbound{
+		ID: a.in.ID, Channel: a.in.Channel, Account: a.in.Account, SessionKey: k.String(),
+		PlatformMessageID: m.ID, SenderID: m.Sender.ID, Slot: a.in.Slot, Awaited: a.in.Awaited,
+		ReceivedAt: a.now, Kind: models.KindMessage,
+	}
+	if row.ID == "" {
+		row.ID = models.NewID("inb")
+	}
+	a.classify(&row, &env, users)
+	a.kind = row.Kind
+	if limit := a.settings.MaxInboundBytes; limit > 0 && len(m.Text) > limit {
+		return nil, fmt.Errorf("%w: a message of %d bytes, at most %d are allowed", store.ErrTooLarge, len(m.Text), limit)
+	}
+	if traits := a.traits(); traits.OrderWindow > 0 {
+		a.delay, row.CreatedAt = traits.OrderWindow, m.SentAt
+	}
+	if row.Payload, err = env.encode(); err != nil {
+		return nil, err
+	}
+	fingerprint := sha256.Sum256([]byte(m.Text + "\x00" + a.in.Slot))
+	return &store.AcceptRequest{
+		Inbound: row, DedupKeys: a.dedupKeys(row.SessionKey), Fingerprint: fingerprint[:],
+		RunAgain: a.in.RunAgain, Delay: a.delay, Aliases: aliases,
+		Cap: a.settings.Queue.Cap, Reject: a.in.RejectWhenFull,
+		Interrupt: a.settings.Queue.Mode == Interrupt && a.kind == models.KindMessage,
+		Notice:    a.overflowNotice(&env),
+	}, nil
+}
+
+// classify decides what the message asks for.
+func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string) {
+	m := a.in.Message
+	refuse := func(why string) {
+		row.Kind, row.Code, row.Error = models.KindIgnored, models.CodeForbidden, why
+	}
+	switch {
+	case !a.chat.Access.Allows(env.direct(), m.Chat.ID, users...):
+		refuse("the sender may not use this bot")
+		return
+	case m.Sender.IsBot:
+		refuse("the sender is a bot")
+		return
+	case !env.direct() && a.chat.RequireMention && !m.Mentioned:
+		row.Kind = models.KindObserved
+		return
+	case a.tooOld():
+		row.Kind, env.TooOld = models.KindObserved, true
+		return
+	case m.Unsupported:
+		refuse("the message holds nothing that can be read")
+		return
+	}
+	if a.in.Verbatim {
+		return
+	}
+	if cmd, ok := command.Parse(m.Text); ok {
+		row.Kind, env.Command = models.KindCommand, &cmd
+	}
+}
+
+func (a *acceptance) tooOld() bool {
+	limit, sent := a.settings.MaxInboundAge, a.in.Message.SentAt
+	return limit > 0 && !sent.IsZero() && a.now.Sub(sent) > limit
+}
+
+func (a *acceptance) deriveKey(env *envelope) (key.Key, error) {
+	m := a.in.Message
+	r := key.Request{
+		AgentID: env.AgentID, Channel: a.in.Channel, Account: a.in.Account,
+		Direct: env.direct(), ChatID: m.Chat.ID, UserID: m.Sender.ID, ThreadID: m.Chat.ThreadID,
+		Scopes: a.chat.Scopes, IsolateMembers: a.chat.IsolateMembers, Identities: a.settings.Identities,
+	}
+	k := a.in.Key
+	if k == nil {
+		derived, err := key.DeriveAPI(key.APIRequest{
+			Request: r, Scope: a.in.Scope, ScopeID: a.in.ScopeID, AllowScopes: a.chat.AllowScopes,
+		})
+		if err != nil {
+			return key.Key{}, err
+		}
+		k = &derived
+	}
+	env.Scope, env.ScopeID = k.Scope, k.ScopeID
+	env.Shared = k.Scope == models.ScopeMain || !env.direct() && !a.chat.IsolateMembers
+	env.Background = k.String()
+	if a.in.Key == nil && a.in.ScopeID == "" && !env.direct() && a.chat.IsolateMembers {
+		background, err := key.DeriveBackground(r)
+		if err != nil {
+			return key.Key{}, err
+		}
+		env.Background = background.String()
+		if !m.Mentioned && a.chat.RequireMention {
+			return background, nil // observed talk belongs to the chat, not to a member
+		}
+	}
+	return *k, nil
+}
+
+// resolveThread gives the thread the name that its first message got, and returns
+// the names it is known by besides.
+func (a *acceptance) resolveThread(ctx context.Context) ([]store.ThreadAlias, error) {
+	chat := &a.in.Message.Chat
+	if chat.ThreadID == "" || len(chat.ThreadAliases) == 0 {
+		return nil, nil
+	}
+	names := append([]string{chat.ThreadID}, chat.ThreadAliases...)
+	thread, err := a.g.store.ResolveThread(ctx, a.in.Channel, a.in.Account, names)
+	if err != nil {
+		return nil, err
+	}
+	if thread != "" {
+		chat.ThreadID = thread
+	}
+	slices.Sort(names)
+	var aliases []store.ThreadAlias
+	for _, name := range slices.Compact(names) {
+		aliases = append(aliases, store.ThreadAlias{Channel: a.in.Channel, Account: a.in.Account, Alias: name, Thread: chat.ThreadID})
+	}
+	return aliases, nil
+}
+
+func (a *acceptance) traits() adapters.Traits {
+	if adapter := a.g.adapters[accountID{a.in.Channel, a.in.Account}]; adapter != nil {
+		return adapter.Traits()
+	}
+	return adapters.Traits{}
+}
+
+// dedupKeys name the message for as long as its platform may send it again. Ids of
+// callers (API, terminal, tasks) are theirs to choose: they count per session.
+func (a *acceptance) dedupKeys(sessionKey string) []string {
+	m := a.in.Message
+	if m.ID == "" {
+		return nil
+	}
+	if a.in.Pulled {
+		return []string{MessageKey(a.in.Channel, a.in.Account, m.ID) + "\x00" + sessionKey}
+	}
+	keys := []string{MessageKey(a.in.Channel, a.in.Account, m.ID)}
+	if m.EventID != "" {
+		keys = append(keys, "event\x00"+a.in.Channel+"\x00"+a.in.Account+"\x00"+m.EventID)
+	}
+	return keys
+}
+
+// MessageKey is the deduplication key of a platform's message.
+func MessageKey(channel, account, messageID string) string {
+	return "message\x00" + channel + "\x00" + account + "\x00" + messageID
+}
+
+func (a *acceptance) overflowNotice(env *envelope) func([]*models.Inbound) []*models.Delivery {
+	return func(superseded []*models.Inbound) []*models.Delivery {
+		lang := text.Choose(a.chat.Language, env.Message.Text)
+		say := text.Say(lang, text.QueueOverflow, len(superseded))
+		return a.g.notices(superseded[0], env, say)
+	}
+}
+
+// follow sets going what an accepted message asks for.
+func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt time.Time) {
+	g := a.g
+	g.ended(accepted.Superseded)
+	if in := accepted.Inbound; in != nil && !accepted.Duplicate && !in.State.Final() {
+		g.hub.Reopened(in.ID) // it may be an earlier message that runs again
+	}
+	if accepted.Claim != nil && reserved {
+		g.pool.Start(*accepted.Claim, claimedAt, &store.Turn{Claim: *accepted.Claim, Inbounds: []*models.Inbound{accepted.Inbound}})
+		return
+	}
+	if reserved {
+		g.pool.Unreserve()
+	}
+	in := accepted.Inbound
+	switch {
+	case in == nil:
+	case accepted.Duplicate && !in.State.Final():
+		g.hub.Reopened(in.ID) // it may run again: an earlier outcome does not count
+		g.pool.Nudge()
+	case accepted.Duplicate:
+	case in.Kind == models.KindMessage:
+		g.pool.NudgeAfter(a.delay)
+	case in.Kind == models.KindCommand:
+		g.startCommand(in)
+	}
+	if len(accepted.Superseded) > 0 {
+		g.outbox.nudge()
+	}
+}
+
+// ended tells everybody here that messages have got their outcome from outside
+// their turn.
+func (g *Gateway) ended(messages []*models.Inbound) {
+	ids := make([]string, len(messages))
+	for i, in := range messages {
+		ids[i] = in.ID
+		g.hub.Done(in)
+	}
+	g.pool.Stop(ids...)
+}

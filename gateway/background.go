@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+)
+
+// background is work that outlives the call that started it, but not the gateway.
+type background struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	stopped bool
+	wg      sync.WaitGroup
+}
+
+func newBackground() *background {
+	b := &background{}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
+// start runs work, or drops it if the gateway has stopped: what must not be lost
+// is in the store.
+func (b *background) start(work func(ctx context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopped {
+		b.wg.Go(func() { work(b.ctx) })
+	}
+}
+
+// stop cancels the work and waits for it.
+func (b *background) stop() {
+	b.mu.Lock()
+	b.stopped = true
+	b.mu.Unlock()
+	b.cancel()
+	b.wg.Wait()
+}

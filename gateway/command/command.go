@@ -1,0 +1,252 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// Command is one row of the table.
+type Command struct {
+	Name string
+	// Usage shows the arguments, e.g. "[name]"; empty if there are none.
+	Usage string
+	// Aliases are its Chinese names.
+	Aliases []string
+	// Destroys keeps the bare alias from being taken for the command.
+	Destroys bool
+	// AdminIfShared keeps it for administrators where several people share a session.
+	AdminIfShared bool
+	// Help is what /help says of it.
+	Help text.ID
+
+	run func(*Call) (string, error)
+}
+
+// Call is one run of a command, inside the transaction that stores its outcome.
+// It may run more than once before it commits.
+type Call struct {
+	Args     string
+	Tx       store.SessionTx
+	Lang     text.Lang
+	Now      time.Time
+	Session  models.Session // the identity of the session, for when it must be created
+	Channel  string
+	Account  string
+	ChatID   string
+	SenderID string
+	// Admin is set if the sender is an administrator.
+	Admin bool
+	// Shared is set if several people share the session.
+	Shared bool
+
+	table []Command // what /help lists
+
+	// Stopped collects the messages that got their outcome, whose turns are to be cancelled.
+	Stopped []string
+	// Requeued is set if a message waits again.
+	Requeued string
+}
+
+// Run carries the command out and returns what it has to say.
+func (c *Command) Run(call *Call) (string, error) {
+	if c.AdminIfShared && call.Shared && !call.Admin {
+		return text.Say(call.Lang, text.NeedsAdmin), nil
+	}
+	call.table = Table
+	answer, err := c.run(call)
+	if err != nil {
+		return "", fmt.Errorf("command %s: %w", c.Name, err)
+	}
+	return answer, nil
+}
+
+// Table lists every command, in the order of /help. It is never changed.
+var Table = []Command{
+	{Name: "help", Aliases: []string{"帮助"}, Help: text.HelpHelp, run: func(c *Call) (string, error) { return c.help(), nil }},
+	{Name: "new", Usage: "[name]", Aliases: []string{"新会话"}, Help: text.HelpNew, run: newSlot},
+	{Name: "reset", Aliases: []string{"重置"}, Destroys: true, AdminIfShared: true, Help: text.HelpReset, run: reset},
+	{Name: "stop", Aliases: []string{"停止"}, Help: text.HelpStop, run: stop},
+	{Name: "retry", Aliases: []string{"重试"}, Help: text.HelpRetry, run: retry},
+	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, AdminIfShared: true, Help: text.HelpUndo, run: undo},
+	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
+	{Name: "whoami", Aliases: []string{"我是谁"}, Help: text.HelpWhoAmI, run: whoami},
+}
+
+func (c *Call) help() string {
+	var b strings.Builder
+	b.WriteString(text.Say(c.Lang, text.HelpTitle))
+	for i := range c.table {
+		cmd := &c.table[i]
+		b.WriteString("\n- `/" + strings.TrimSpace(cmd.Name+" "+cmd.Usage) + "`")
+		if c.Lang == text.Chinese {
+			b.WriteString(" (/" + strings.Join(cmd.Aliases, ", /") + ")")
+		}
+		b.WriteString(": " + text.Say(c.Lang, cmd.Help))
+	}
+	return b.String()
+}
+
+func newSlot(c *Call) (string, error) {
+	if c.Args != "" && !models.ValidName(c.Args) {
+		return text.Say(c.Lang, text.BadSlotName), nil
+	}
+	if err := c.Tx.Create(&c.Session); err != nil {
+		return "", err
+	}
+	slots, err := c.Tx.Slots()
+	if err != nil {
+		return "", err
+	}
+	name := c.Args
+	if name == "" {
+		name = freeName(slots)
+	}
+	err = c.Tx.CreateSlot(&models.ContextSlot{
+		ID: name, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: c.Now,
+	})
+	if errors.Is(err, store.ErrExists) {
+		return text.Say(c.Lang, text.SlotExists, name), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := c.Tx.SwitchSlot(name); err != nil {
+		return "", err
+	}
+	dropped, err := c.supersedeAll()
+	if err != nil {
+		return "", err
+	}
+	return withDropped(c.Lang, text.Say(c.Lang, text.NewSlot, name), dropped), nil
+}
+
+func freeName(slots []*models.ContextSlot) string {
+	taken := make(map[string]bool, len(slots))
+	for _, s := range slots {
+		taken[s.ID] = true
+	}
+	for n := 2; ; n++ {
+		if name := fmt.Sprintf("chat-%d", n); !taken[name] {
+			return name
+		}
+	}
+}
+
+func reset(c *Call) (string, error) {
+	slot := c.Tx.CurrentSlot()
+	if err := c.Tx.Create(&c.Session); err != nil {
+		return "", err
+	}
+	dropped, err := c.supersedeAll()
+	if err != nil {
+		return "", err
+	}
+	if err := c.Tx.Reset(slot, c.Now); err != nil {
+		return "", err
+	}
+	return withDropped(c.Lang, text.Say(c.Lang, text.ResetDone, slot), dropped), nil
+}
+
+func withDropped(l text.Lang, answer string, dropped int) string {
+	if dropped == 0 {
+		return answer
+	}
+	return answer + "\n" + text.Say(l, text.ResetSuperseded, dropped)
+}
+
+// supersedeAll ends everything that runs or waits in the session.
+func (c *Call) supersedeAll() (int, error) {
+	pending, err := c.Tx.Pending()
+	if err != nil || len(pending) == 0 {
+		return 0, err
+	}
+	return len(pending), c.end(pending, store.Outcome{State: models.InboundSuperseded, Code: models.CodeSuperseded})
+}
+
+func (c *Call) end(messages []*models.Inbound, o store.Outcome) error {
+	ids := make([]string, len(messages))
+	for i, in := range messages {
+		ids[i] = in.ID
+	}
+	c.Stopped = ids
+	return c.Tx.Finish(ids, o, c.Now)
+}
+
+// stop ends what the sender has running and waiting; for an administrator all of it.
+func stop(c *Call) (string, error) {
+	pending, err := c.Tx.Pending()
+	if err != nil {
+		return "", err
+	}
+	var mine []*models.Inbound
+	for _, in := range pending {
+		if c.Admin || in.SenderID == c.SenderID {
+			mine = append(mine, in)
+		}
+	}
+	if len(mine) == 0 {
+		return text.Say(c.Lang, text.NothingToStop), nil
+	}
+	if err := c.end(mine, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled}); err != nil {
+		return "", err
+	}
+	return text.Say(c.Lang, text.Stopped, len(mine)), nil
+}
+
+func retry(c *Call) (string, error) {
+	last, err := c.Tx.LastRetryable(c.SenderID)
+	if errors.Is(err, store.ErrNotFound) {
+		return text.Say(c.Lang, text.NothingToRetry), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := c.Tx.Requeue(last.ID, c.Now); err != nil {
+		return "", err
+	}
+	c.Requeued = last.ID
+	return text.Say(c.Lang, text.RetryQueued), nil
+}
+
+func undo(c *Call) (string, error) {
+	err := c.Tx.UndoTurn(c.Tx.CurrentSlot(), c.Now)
+	if errors.Is(err, store.ErrNotFound) {
+		return text.Say(c.Lang, text.NothingToUndo), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return text.Say(c.Lang, text.UndoDone), nil
+}
+
+func status(c *Call) (string, error) {
+	s, err := c.Tx.Session()
+	if errors.Is(err, store.ErrNotFound) {
+		return text.Say(c.Lang, text.StatusNoSession, c.Session.AgentID), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	pending, err := c.Tx.Pending()
+	if err != nil {
+		return "", err
+	}
+	running := 0
+	for _, in := range pending {
+		if in.State == models.InboundRunning {
+			running++
+		}
+	}
+	return text.Say(c.Lang, text.StatusText, s.AgentID, s.CurrentSlot, s.MessageCount, s.TotalTokenCount,
+		running, len(pending)-running, s.State), nil
+}
+
+func whoami(c *Call) (string, error) {
+	return text.Say(c.Lang, text.WhoAmI, c.Channel, c.Account, c.SenderID, c.ChatID, c.Session.Key), nil
+}

@@ -1,0 +1,256 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/window"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+const (
+	// maxHistory bounds the messages that a turn reads where the settings do not.
+	maxHistory = 1000
+	// enrichTimeout bounds what the platform is asked about a message.
+	enrichTimeout = 10 * time.Second
+	// answerReserve is kept free for the answer of an agent without maxTokens.
+	answerReserve = 4096
+)
+
+// request reads the session and builds what the agent is asked, or returns why
+// the turn ends before.
+func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
+	stored, err := r.g.store.LoadContext(ctx, r.head.SessionKey, r.head.Slot, historyLimit(r.settings))
+	if err != nil {
+		return nil, r.unreadable(ctx, err)
+	}
+	if refused := r.checkSlot(stored); refused != nil {
+		return nil, refused
+	}
+	seed, err := r.seed(ctx, stored)
+	if err != nil {
+		return nil, r.unreadable(ctx, err)
+	}
+	observed, err := r.observed(ctx, stored.ObservedSeq)
+	if err != nil {
+		return nil, r.unreadable(ctx, err)
+	}
+	users, quote, err := r.userMessages(ctx)
+	if err != nil {
+		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
+	}
+	r.stored = append(append(seed, observed...), users...)
+	last := len(users) - 1
+	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
+	in.History = append(in.History, seed...)
+	in.Observed = append(observed, users[:last]...)
+	in.User, in.Quote = users[last], quote
+	out, err := window.Build(in)
+	if errors.Is(err, window.ErrTooLarge) {
+		return nil, failed(models.InboundFailed, models.CodeTooLarge, oneLine(err.Error()), text.Say(r.lang, text.TooLarge))
+	}
+	if err != nil {
+		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
+	}
+	m := r.env.Message
+	request := &agents.Request{
+		InboundID: r.head.ID, SessionKey: r.head.SessionKey, Slot: r.head.Slot, AgentID: r.agent.ID,
+		Channel: r.head.Channel, Account: r.head.Account,
+		Chat:     agents.Chat{ID: m.Chat.ID, Type: string(m.Chat.Type), Name: m.Chat.Name, ThreadID: m.Chat.ThreadID},
+		Sender:   agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
+		Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
+	}
+	if stored.Session != nil {
+		request.Model = stored.Session.Model
+	}
+	return request, nil
+}
+
+// unreadable ends a turn whose session could not be read: it runs again once the
+// database answers.
+func (r *turn) unreadable(ctx context.Context, err error) *result {
+	if errors.Is(context.Cause(ctx), errTurnTimeout) {
+		return failed(models.InboundFailed, models.CodeAgentTimeout, oneLine(err.Error()), text.Say(r.lang, text.AgentTimeout, r.code()))
+	}
+	return &result{handBack: err}
+}
+
+func (r *turn) checkSlot(stored *store.SessionContext) *result {
+	switch {
+	case stored.Slot == nil && r.head.Slot != models.DefaultSlot:
+		return failed(models.InboundFailed, models.CodeSlotNotFound, fmt.Sprintf("the session has no slot %q", r.head.Slot),
+			text.Say(r.lang, text.SlotMissing, r.head.Slot))
+	case stored.Slot != nil && stored.Slot.Mode == models.SlotReadonly:
+		return failed(models.InboundFailed, models.CodeSlotReadonly, fmt.Sprintf("the slot %q is read-only", r.head.Slot),
+			text.Say(r.lang, text.SlotReadonly, r.head.Slot))
+	}
+	return nil
+}
+
+func historyLimit(s *Settings) int {
+	if s.MaxMessages > 0 {
+		return s.MaxMessages
+	}
+	return maxHistory
+}
+
+// windowInput is the part of a context that comes from stored state and settings.
+func (g *Gateway) windowInput(s *Settings, agent *Agent, chat ChatSettings, stored *store.SessionContext, env *envelope) window.Input {
+	prompt := agent.SystemPrompt
+	if chat.SystemPrompt != "" {
+		prompt = chat.SystemPrompt
+	}
+	in := window.Input{
+		History: stored.Messages,
+		Limits:  window.Limits{MaxMessages: s.MaxMessages, MaxTokens: tokenLimit(s, agent), Window: agent.ContextWindow},
+	}
+	if session := stored.Session; session != nil {
+		if session.SystemPrompt != "" {
+			prompt = session.SystemPrompt
+		}
+	}
+	if slot := stored.Slot; slot != nil {
+		in.Budget = slot.Budget
+		if slot.Mode == models.SlotFocused {
+			in.Focus = slot.Focused
+		}
+	}
+	values := window.Values{Now: g.promptTime(s)}
+	if env != nil {
+		in.Named = env.Shared
+		values.ChatName, values.SenderName = env.Message.Chat.Name, env.Message.Sender.Name
+	}
+	in.SystemPrompt = window.Template(prompt, values)
+	return in
+}
+
+// promptTime is what {{now}} stands for in a system prompt.
+func (g *Gateway) promptTime(s *Settings) string {
+	return g.now().In(s.Location).Format("2006-01-02 15:04 Monday MST")
+}
+
+// tokenLimit is what a context may hold: the smaller of the session's limit and
+// the agent's window less the room for its answer.
+func tokenLimit(s *Settings, agent *Agent) int {
+	limit := s.MaxTokens
+	if agent.ContextWindow > 0 {
+		reserve := agent.MaxTokens
+		if reserve <= 0 {
+			reserve = min(answerReserve, agent.ContextWindow/8)
+		}
+		free := agent.ContextWindow - reserve
+		if limit <= 0 || free < limit {
+			limit = free
+		}
+	}
+	return limit
+}
+
+// seed returns a copy of the turn that a new thread grew out of.
+func (r *turn) seed(ctx context.Context, stored *store.SessionContext) ([]*models.SessionMessage, error) {
+	root := r.env.Message.Chat.ThreadOf
+	if stored.Session != nil || root == "" || r.env.Scope != models.ScopeThread {
+		return nil, nil
+	}
+	in, err := r.g.store.FindInbound(ctx, MessageKey(r.head.Channel, r.head.Account, root))
+	if err == nil && in.SessionKey != r.head.SessionKey {
+		var messages []*models.SessionMessage
+		if messages, err = r.g.store.TurnMessages(ctx, in.ID); err == nil {
+			copies := models.CloneMessages(messages)
+			for _, m := range copies {
+				m.ID = models.NewMessageID(r.g.now())
+			}
+			return copies, nil
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// observed returns the group talk since the last turn, as messages of their own.
+func (r *turn) observed(ctx context.Context, after int64) ([]*models.SessionMessage, error) {
+	limit := r.settings.Observed
+	if limit.MaxMessages <= 0 || r.env.Background == "" {
+		return nil, nil
+	}
+	since := time.Time{}
+	if limit.MaxAge > 0 {
+		since = r.g.now().Add(-limit.MaxAge)
+	}
+	rows, err := r.g.store.Observed(ctx, r.env.Background, after, since, limit.MaxMessages)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*models.SessionMessage, 0, len(rows))
+	for _, in := range rows {
+		env, err := decodeEnvelope(in)
+		if err != nil {
+			r.g.log.Error("observed message cannot be read", "inbound", in.ID, "error", err)
+			continue
+		}
+		r.observedThrough = max(r.observedThrough, in.Seq)
+		if env.TooOld {
+			r.tooOld++
+		}
+		m := r.userMessage(in, env, env.Message.Text, nil)
+		m.Observed = true
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// userMessages are the messages that the turn answers, oldest first, those that
+// were interrupted before them.
+func (r *turn) userMessages(ctx context.Context) ([]*models.SessionMessage, *window.Quote, error) {
+	var out []*models.SessionMessage
+	var quote *window.Quote
+	rows := append(append([]*models.Inbound{}, r.t.Interrupted...), r.t.Inbounds...)
+	for _, in := range rows {
+		env, err := decodeEnvelope(in)
+		if err != nil {
+			return nil, nil, err
+		}
+		if in == r.head {
+			env = r.env
+		}
+		r.enrich(ctx, env)
+		content, images := r.read(ctx, env, env.Message.Text)
+		out = append(out, r.userMessage(in, env, content, images))
+		if q := env.Message.Quote; q != nil {
+			quote = &window.Quote{Sender: q.SenderName, Text: q.Text}
+		}
+	}
+	return out, quote, nil
+}
+
+func (r *turn) userMessage(in *models.Inbound, env *envelope, content string, images []string) *models.SessionMessage {
+	m := &models.SessionMessage{
+		ID: models.NewMessageID(r.g.now()), Slot: r.head.Slot, Role: models.RoleUser, Content: content, Images: images,
+		SenderID: env.Message.Sender.ID, SenderName: env.Message.Sender.Name,
+		PlatformMessageID: in.PlatformMessageID, CreatedAt: in.ReceivedAt,
+	}
+	m.TokenCount = tokens.Message(m, nil)
+	return m
+}
+
+// enrich asks the platform for what the message itself does not say.
+func (r *turn) enrich(ctx context.Context, env *envelope) {
+	e, ok := r.adapter.(adapters.Enricher)
+	if !ok {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, enrichTimeout)
+	defer cancel()
+	if err := e.Enrich(bounded, env.Message); err != nil && ctx.Err() == nil {
+		r.g.log.Info("message could not be enriched", "inbound", r.head.ID, "error", err)
+	}
+}

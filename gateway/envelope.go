@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/command"
+	"github.com/chatkeep/chatkeep/models"
+)
+
+// envelope is what an inbound row's payload holds: the message and everything
+// that was settled when it was accepted.
+type envelope struct {
+	Message *adapters.Message   `json:"message"`
+	AgentID string              `json:"agentId"`
+	Scope   models.Scope        `json:"scope"`
+	ScopeID string              `json:"scopeId"`
+	Command *command.Invocation `json:"command,omitempty"`
+	// Background is the key whose observed talk the turn takes in.
+	Background string `json:"background,omitempty"`
+	// Shared is set if several people share the session.
+	Shared bool `json:"shared,omitempty"`
+	// Admin is set if the sender was an administrator when the message was accepted.
+	Admin bool `json:"admin,omitempty"`
+	// TooOld is set if the message came too late to be answered.
+	TooOld bool `json:"tooOld,omitempty"`
+	// Pulled is set if the answer is fetched by whoever waits for it, not sent.
+	Pulled bool `json:"pulled,omitempty"`
+}
+
+func (e *envelope) encode() ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	return b, nil
+}
+
+func decodeEnvelope(in *models.Inbound) (*envelope, error) {
+	var e envelope
+	if err := json.Unmarshal(in.Payload, &e); err != nil {
+		return nil, fmt.Errorf("decode message %s: %w", in.ID, err)
+	}
+	if e.Message == nil {
+		return nil, fmt.Errorf("decode message %s: payload holds no message", in.ID)
+	}
+	return &e, nil
+}
+
+func (e *envelope) direct() bool { return e.Message.Chat.Type == adapters.Direct }
+
+// target is where answers to the message go, fixed from here on.
+func (e *envelope) target() models.Target {
+	m := e.Message
+	return models.Target{
+		ChatID: m.Chat.ID, UserID: m.Sender.ID, ThreadID: m.Chat.ThreadID,
+		ReplyTo: m.ID, Direct: e.direct(), Ref: m.Ref,
+	}
+}
+
+// session names the session of the message, as it would be created.
+func (e *envelope) session(in *models.Inbound) models.Session {
+	return models.Session{
+		Key: in.SessionKey, AgentID: e.AgentID, Channel: in.Channel, Account: in.Account,
+		Scope: e.Scope, ScopeID: e.ScopeID, State: models.SessionActive, CurrentSlot: models.DefaultSlot,
+	}
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/lane"
+	"github.com/chatkeep/chatkeep/gateway/watch"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// Gateway is one replica at work.
+type Gateway struct {
+	cfg      Config
+	store    store.Store
+	clock    clock.Clock
+	log      *slog.Logger
+	crash    CrashPoint
+	adapters map[accountID]adapters.Adapter
+
+	settings atomic.Pointer[Settings]
+	pool     *lane.Pool
+	hub      *watch.Hub
+	outbox   *deliverer
+
+	background   *background
+	commandSlots chan struct{}
+
+	ready   atomic.Bool
+	metrics *telemetry.Metrics // nil: nothing is counted
+}
+
+// accountID names one bot account of one channel.
+type accountID struct{ channel, account string }
+
+// CrashPoint is called at each point of the way of a message where a crash would
+// be interesting; tests end the process there. Nil: nothing happens.
+type CrashPoint func(point string)
+
+// The crash points, in the order a message passes them.
+const (
+	CrashBeforeAccept  = "before_accept_commit"
+	CrashAfterAccept   = "after_accept_commit"
+	CrashInModelCall   = "mid_model_call"
+	CrashBeforeTurn    = "before_turn_commit"
+	CrashAfterTurn     = "after_turn_commit"
+	CrashInDelivery    = "mid_delivery"
+	CrashBeforeMarking = "before_marking_delivered"
+)
+
+// CrashPoints lists all of them.
+func CrashPoints() []string {
+	return []string{CrashBeforeAccept, CrashAfterAccept, CrashInModelCall, CrashBeforeTurn, CrashAfterTurn, CrashInDelivery, CrashBeforeMarking}
+}
+
+// maxCommands bounds the chat commands that run at once.
+const maxCommands = 64
+
+// Option changes how a gateway is made.
+type Option func(*Gateway)
+
+// WithCrashPoint sets what happens at crash points.
+func WithCrashPoint(at CrashPoint) Option { return func(g *Gateway) { g.crash = at } }
+
+// WithMetrics sets what counts the gateway's work.
+func WithMetrics(m *telemetry.Metrics) Option { return func(g *Gateway) { g.metrics = m } }
+
+// New returns a gateway that accepts at once and works after [Gateway.Run].
+func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c clock.Clock, log *slog.Logger, options ...Option) (*Gateway, error) {
+	g := &Gateway{
+		cfg: cfg, store: st, clock: c, log: log, crash: func(string) {},
+		adapters: make(map[accountID]adapters.Adapter, len(channels)), commandSlots: make(chan struct{}, maxCommands),
+	}
+	g.background = newBackground()
+	for _, a := range channels {
+		id := accountID{a.Channel(), a.Account()}
+		if g.adapters[id] != nil {
+			return nil, fmt.Errorf("new gateway: account %s/%s is there twice", id.channel, id.account)
+		}
+		g.adapters[id] = a
+	}
+	for _, o := range options {
+		o(g)
+	}
+	g.settings.Store(&s)
+	g.hub = watch.NewHub(st, c, log)
+	g.pool = lane.New(lane.Config{
+		Owner: cfg.Owner, Lease: cfg.Lease, Workers: cfg.Workers, Grace: cfg.Grace, Only: cfg.Only,
+		Merge: func() store.MergeRule {
+			q := g.settings.Load().Queue
+			return store.MergeRule{Merge: q.Mode == Collect, Debounce: q.Debounce}
+		},
+	}, st, c, log, g.turn)
+	g.outbox = newDeliverer(g)
+	return g, nil
+}
+
+// Reload replaces the settings for everything that is accepted or run from now on.
+func (g *Gateway) Reload(s Settings) { g.settings.Store(&s) }
+
+// Run works until ctx ends: adapters receive, lanes run, deliveries go out. Then
+// it stops in order: intake, turns (within the grace), deliveries. It returns nil
+// after an orderly stop.
+func (g *Gateway) Run(ctx context.Context) error {
+	intake, stopIntake := context.WithCancel(ctx)
+	defer stopIntake()
+	lanes, stopLanes := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLanes()
+	late, stopLate := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLate()
+
+	receivers, receiving := errgroup.WithContext(intake)
+	for id, a := range g.adapters {
+		receivers.Go(func() error {
+			err := a.Run(receiving, &sink{g: g, adapter: a})
+			if err != nil && receiving.Err() == nil {
+				// One account that an operator must mend does not silence the others.
+				g.log.Error("channel stopped", "channel", id.channel, "account", id.account, "error", err)
+			}
+			return nil
+		})
+	}
+	var work, tail sync.WaitGroup
+	work.Go(func() { g.pool.Run(lanes) })
+	tail.Go(func() { g.hub.Run(late) })
+	tail.Go(func() { g.outbox.run(late) })
+	if g.cfg.Only == "" {
+		tail.Go(func() { g.recoverCommands(late) })
+		tail.Go(func() { g.upkeep(late) })
+	}
+	g.ready.Store(true)
+
+	<-ctx.Done()
+	g.ready.Store(false)
+	stopIntake()
+	_ = receivers.Wait() // every receiver returns nil
+	stopLanes()
+	work.Wait()
+	g.outbox.flush(g.cfg.Grace)
+	g.background.stop()
+	stopLate()
+	tail.Wait()
+	return nil
+}
+
+// Ready reports whether the gateway runs and does not drain.
+func (g *Gateway) Ready() bool { return g.ready.Load() }
+
+// Watch follows a message; close the watcher.
+func (g *Gateway) Watch(inboundID string) *watch.Watcher { return g.hub.Watch(inboundID) }
+
+// Adapters returns the accounts that are connected.
+func (g *Gateway) Adapters() []adapters.Adapter {
+	out := make([]adapters.Adapter, 0, len(g.adapters))
+	for _, a := range g.adapters {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Running is how many turns run here.
+func (g *Gateway) Running() int { return g.pool.Running() }
+
+// now is the injected clock's time; everything but leases is measured by it.
+func (g *Gateway) now() time.Time { return g.clock.Now() }

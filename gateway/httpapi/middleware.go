@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	requestIDKey    = "requestId"
+	requestIDHeader = "X-Request-Id"
+	// maxRequestID bounds a caller's own request id, in bytes.
+	maxRequestID = 256
+)
+
+// identify gives every request an id, the caller's if it sent a sane one, and the
+// place in a trace that its traceparent names.
+func (s *Server) identify(c *gin.Context) {
+	id := c.GetHeader(requestIDHeader)
+	if !printable(id) || len(id) > maxRequestID {
+		id = uuid.NewString()
+	}
+	c.Set(requestIDKey, id)
+	h := c.Writer.Header()
+	h.Set(requestIDHeader, id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	ctx := propagation.TraceContext{}.Extract(c.Request.Context(), propagation.HeaderCarrier(c.Request.Header))
+	c.Request = c.Request.WithContext(ctx)
+}
+
+func printable(s string) bool {
+	for _, b := range []byte(s) {
+		if b < ' ' || b > '~' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func requestID(c *gin.Context) string { return c.GetString(requestIDKey) }
+
+// about is what the log says of a request: never its path, which holds ids.
+func about(c *gin.Context) []any {
+	attrs := []any{
+		slog.String("method", c.Request.Method), slog.String("route", c.FullPath()), slog.String("requestId", requestID(c)),
+	}
+	if span := trace.SpanContextFromContext(c.Request.Context()); span.IsValid() {
+		attrs = append(attrs, slog.String("traceId", span.TraceID().String()))
+	}
+	return attrs
+}
+
+// noRoute is the label of requests that no route takes: a client cannot make up values.
+const noRoute = "none"
+
+// measure counts the request and its time.
+func (s *Server) measure(c *gin.Context) {
+	began := s.clock.Now()
+	defer func() {
+		route := c.FullPath()
+		if route == "" {
+			route = noRoute
+		}
+		s.deps.Metrics.Request(c.Request.Method, route, c.Writer.Status(), s.clock.Now().Sub(began))
+	}()
+	c.Next()
+}
+
+// recover turns a panic into a 503 and a log line; an answer that has begun is cut
+// off, so that nobody takes it for whole.
+func (s *Server) recover(c *gin.Context) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(v)
+		}
+		s.log.Error("request panicked", append(about(c), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))...)
+		if c.Writer.Written() {
+			panic(http.ErrAbortHandler)
+		}
+		s.fail(c, unavailable("something went wrong; try again"))
+	}()
+	c.Next()
+}
+
+// bound keeps bodies within the limit.
+func (s *Server) bound(c *gin.Context) {
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBody)
+}

@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+)
+
+// page is the form of every list.
+type page[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"nextCursor"`
+}
+
+func pageOf[T any](items []T, next string) page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return page[T]{items, next}
+}
+
+// Sizes of a page.
+const (
+	defaultPage = 50
+	maxPage     = 500
+)
+
+// limit reads ?limit=.
+func limit(c *gin.Context) (int, error) {
+	raw := c.Query("limit")
+	if raw == "" {
+		return defaultPage, nil
+	}
+	n, err := strconv.Atoi(raw)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, invalid(fmt.Sprintf("limit must be a number from 1 to %d", maxPage))
+	}
+	return n, nil
+}
+
+// dryRun reads ?dryRun=.
+func dryRun(c *gin.Context) (bool, error) {
+	switch c.Query("dryRun") {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, invalid("dryRun must be true or false")
+}

@@ -1,0 +1,47 @@
+package httpapi
+
+import "github.com/gin-gonic/gin"
+
+// probeRoutes are what operators and their machines look at.
+func (s *Server) probeRoutes(e *gin.Engine) {
+	e.GET("/healthz", s.health)
+	e.GET("/readyz", s.readiness)
+	e.GET("/openapi.yaml", s.description)
+}
+
+func (s *Server) channelRoutes(e *gin.Engine) {
+	v1 := e.Group("/v1", s.requireAccount)
+	v1.POST("/chat", s.chat)
+	v1.GET("/inbound/:id", s.inbound)
+	v1.POST("/chat/completions", s.completions)
+	v1.GET("/models", s.models)
+
+	e.POST("/webhooks/:channel/:account", s.webhook)
+}
+
+func (s *Server) adminRoutes(e *gin.Engine) {
+	e.GET("/metrics", s.requireAdminOrLocal, gin.WrapH(s.deps.Metrics.Handler()))
+
+	a := e.Group("/admin/v1", s.requireAdmin)
+	a.GET("/sessions", s.listSessions)
+	one := a.Group("/sessions/:key", s.sessionKey)
+	one.GET("", s.getSession)
+	one.PATCH("", s.patchSession)
+	one.DELETE("", s.deleteSession)
+	one.GET("/messages", s.sessionMessages)
+	one.GET("/context", s.sessionContext)
+	one.POST("/reset", s.resetSession)
+	one.POST("/restore", s.restoreSession)
+	one.POST("/cancel", s.cancelSession)
+
+	a.GET("/inbound", s.listInbound)
+	a.POST("/inbound/:id/retry", s.retryInbound)
+	a.GET("/deliveries", s.listDeliveries)
+	a.POST("/deliveries", s.push)
+	a.POST("/deliveries/:id/retry", s.retryDelivery)
+
+	a.GET("/channels", s.channels)
+	a.GET("/agents", s.agents)
+	a.GET("/stats", s.stats)
+	a.GET("/config", s.configuration)
+}

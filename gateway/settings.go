@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/gateway/access"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// Config is what stays the same while the gateway runs.
+type Config struct {
+	// Owner names this process among the replicas; unique per start.
+	Owner string
+	// Lease is how long a lane or target of a dead replica stays taken.
+	Lease time.Duration
+	// Workers bounds the turns that run at once.
+	Workers int
+	// Grace is how long running turns may take to end at shutdown.
+	Grace time.Duration
+	// Only, when not empty, is the one session whose lane this process serves: a
+	// terminal command beside a server does not take over the server's work.
+	Only string
+}
+
+// Settings may be replaced while the gateway runs ([Gateway.Reload]).
+type Settings struct {
+	// Agents by id.
+	Agents map[string]Agent
+	// Chat returns what applies to a chat of an account; false for an unknown account.
+	Chat func(channel, account, chatID string) (ChatSettings, bool)
+	// Identities joins the accounts of one person.
+	Identities key.Identities
+	Queue      Queue
+	Observed   Observed
+	// MaxMessages and MaxTokens bound the history that a turn reads.
+	MaxMessages int
+	MaxTokens   int
+	// MaxInboundAge is the age beyond which a message is background only; zero: no limit.
+	MaxInboundAge time.Duration
+	// MaxInboundBytes is the largest text of one message; zero: models.MaxContent.
+	MaxInboundBytes int
+	// MaxDeliveryAge is the age beyond which an answer is not sent any more; zero: no limit.
+	MaxDeliveryAge time.Duration
+	Retention      store.Retention
+	// Location is the zone of times shown to people and models.
+	Location *time.Location
+}
+
+// Agent is an agent with what the gateway needs to know of it.
+type Agent struct {
+	ID           string
+	Agent        agents.Agent
+	SystemPrompt string
+	// ContextWindow is in tokens; zero: unknown, only MaxTokens of the settings counts.
+	ContextWindow int
+	// MaxTokens reserves room for the answer when positive.
+	MaxTokens int
+	// Timeout bounds a whole turn.
+	Timeout time.Duration
+	// Images is false for a model that cannot see: pictures are then named.
+	Images bool
+	Tools  agents.Toolset
+}
+
+// ChatSettings is what applies to one chat.
+type ChatSettings struct {
+	Agent          string
+	Scopes         key.Scopes
+	IsolateMembers bool
+	// RequireMention makes the bot answer only when it is addressed in a group.
+	RequireMention bool
+	// Observe keeps what was not addressed to the bot as background.
+	Observe     bool
+	Streaming   bool
+	WorkingSign bool
+	// Mention addresses the asker in a group's answer.
+	Mention      bool
+	Language     string // auto, zh, en
+	SystemPrompt string // overrides the agent's when not empty
+	Access       access.Policy
+	AllowScopes  []models.Scope
+}
+
+// QueueMode says what happens to a message that arrives while a turn runs.
+type QueueMode string
+
+// The queue modes.
+const (
+	// Collect merges what waited, where that is safe.
+	Collect QueueMode = "collect"
+	// Followup answers one message after the other.
+	Followup QueueMode = "followup"
+	// Interrupt stops the sender's own running turn and starts again with both texts.
+	Interrupt QueueMode = "interrupt"
+)
+
+// Queue says how waiting messages are treated.
+type Queue struct {
+	Mode     QueueMode
+	Debounce time.Duration
+	// Cap bounds the waiting messages of a session; zero: no bound.
+	Cap int
+}
+
+// Observed bounds the group talk that a turn takes in as background.
+type Observed struct {
+	MaxMessages int
+	MaxAge      time.Duration
+}

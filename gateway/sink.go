@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// sink feeds one account's events into the gateway.
+type sink struct {
+	g       *Gateway
+	adapter adapters.Adapter
+}
+
+// Accept stores a message of the platform.
+func (s *sink) Accept(ctx context.Context, m *adapters.Message) error {
+	_, err := s.g.Accept(ctx, &Incoming{Channel: s.adapter.Channel(), Account: s.adapter.Account(), Message: m})
+	return err
+}
+
+// Notify handles what happened besides messages. Each case is one transaction, or
+// safe to repeat: the platform sends an event again if we fail.
+func (s *sink) Notify(ctx context.Context, e *adapters.Event) error {
+	channel, account := s.adapter.Channel(), s.adapter.Account()
+	switch e.Kind {
+	case adapters.Recalled:
+		return s.g.recall(ctx, MessageKey(channel, account, e.MessageID))
+	case adapters.ActionStop:
+		return s.g.stopByButton(ctx, channel, account, e)
+	case adapters.BotAdded:
+		return s.welcome(ctx, e)
+	case adapters.BotRemoved, adapters.ChatGone:
+		_, err := s.g.store.CloseTarget(ctx, channel, account, e.Chat.ID, string(e.Kind), s.g.now())
+		return err
+	case adapters.QuotaNotice:
+		s.g.log.Error("the platform says that a quota is used up", "channel", channel, "account", account, "notice", e.Value)
+	case adapters.Reacted, adapters.Unreacted, adapters.ChatEntered, adapters.ActionButton:
+		s.g.log.Info("platform event", "channel", channel, "account", account, "kind", e.Kind, "message", e.MessageID)
+	}
+	return nil
+}
+
+// welcome greets a chat that the bot was added to, once per event.
+func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
+	chat, ok := s.g.settings.Load().Chat(s.adapter.Channel(), s.adapter.Account(), e.Chat.ID)
+	if !ok {
+		return nil
+	}
+	target := models.Target{ChatID: e.Chat.ID}
+	say := text.Say(text.Choose(chat.Language, e.Chat.Name), text.Welcome)
+	proto := models.Delivery{
+		Channel: s.adapter.Channel(), Account: s.adapter.Account(), Target: target,
+		State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: s.g.now(),
+	}
+	texts := s.adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})
+	dedup := "welcome\x00" + proto.Channel + "\x00" + proto.Account + "\x00" + e.ID
+	if _, err := s.g.store.Enqueue(ctx, pieces(proto, texts...), dedup, nil); err != nil {
+		return err
+	}
+	s.g.outbox.nudge()
+	return nil
+}
+
+// recall takes a message back: it is dropped if it waits, stopped if it runs, and
+// refused if it comes later.
+func (g *Gateway) recall(ctx context.Context, dedupKey string) error {
+	recalledFirst, err := g.store.Tombstone(ctx, dedupKey)
+	if err != nil || recalledFirst {
+		return err
+	}
+	in, err := g.store.FindInbound(ctx, dedupKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return g.finishIfPending(ctx, in, store.Outcome{
+		State: models.InboundCancelled, Code: models.CodeCancelled, Error: "the message was recalled",
+	})
+}
+
+// stopByButton ends a turn on behalf of somebody who pressed Stop on its card.
+func (g *Gateway) stopByButton(ctx context.Context, channel, account string, e *adapters.Event) error {
+	in, err := g.store.Inbound(ctx, e.InboundID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	chat, ok := g.settings.Load().Chat(channel, account, e.Chat.ID)
+	users := append([]string{e.Sender.ID}, e.Sender.AltIDs...)
+	if !ok || in.Channel != channel || in.Account != account || in.SenderID != e.Sender.ID && !chat.Access.IsAdmin(users...) {
+		return nil // cards are visible to the whole group; only the asker and administrators may stop
+	}
+	return g.finishIfPending(ctx, in, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled, Error: "stopped by the user"})
+}
+
+// finishIfPending gives a message an outcome if it has none yet.
+func (g *Gateway) finishIfPending(ctx context.Context, in *models.Inbound, o store.Outcome) error {
+	err := g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
+		return tx.Finish([]string{in.ID}, o, g.now())
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	done := *in
+	done.State, done.Code, done.Error = o.State, o.Code, o.Error
+	g.ended([]*models.Inbound{&done})
+	g.outbox.nudge()
+	return nil
+}

@@ -1,0 +1,288 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/gateway/lane"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// maxAttempts is how many process deaths or lost leases a message may go through
+// before it is set aside.
+const maxAttempts = 5
+
+// errTurnTimeout is the cause of a turn's end when the agent's time is over.
+var errTurnTimeout = errors.New("gateway: the agent's timeout passed")
+
+var errNoAnswer = errors.New("the agent gave no answer")
+
+// turn is one turn of a session while it runs.
+type turn struct {
+	g        *Gateway
+	t        *store.Turn
+	settings *Settings
+	head     *models.Inbound
+	env      *envelope
+	chat     ChatSettings
+	agent    Agent
+	adapter  adapters.Adapter // nil for channels without one
+	lang     text.Lang
+	sign     *workingSign
+	preview  *previewer
+
+	// What the context was built from, for the commit.
+	stored          []*models.SessionMessage // new messages before the answer, oldest first
+	observedThrough int64
+	tooOld          int
+	imageBytes      int
+}
+
+// turn runs a claimed turn from its messages to its commit. It is the lane pool's handler.
+func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, err error) {
+	ended, state := g.metrics.TurnStarted(), "handed_back"
+	defer func() { ended(state) }()
+	run := &turn{g: g, t: t, settings: g.settings.Load(), head: t.Inbounds[0]}
+	outcome := run.run(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, store.ErrLeaseLost), errors.Is(cause, lane.ErrShutdown):
+		return nil, cause // the working sign is left to whoever runs the turn next
+	case errors.Is(cause, store.ErrStopped):
+		run.sign.hide()
+		state = "stopped"
+		return nil, cause
+	}
+	if outcome.handBack != nil {
+		return nil, outcome.handBack
+	}
+	kept, err = run.commit(ctx, outcome)
+	switch {
+	case err == nil:
+		state = string(outcome.outcome.State)
+	case errors.Is(err, store.ErrStopped):
+		state = "stopped"
+	default:
+		return nil, err
+	}
+	run.sign.hide()
+	return kept, err
+}
+
+// result is what a turn came to, before it is stored.
+type result struct {
+	outcome  store.Outcome
+	messages []*models.SessionMessage
+	// say is the answer or notice; kind tells which.
+	say     string
+	kind    models.DeliveryKind
+	modelAt time.Time
+	// handBack is set instead of all else if nothing can be stored now: the turn
+	// runs again later.
+	handBack error
+}
+
+// run does everything up to the commit. It does not fail: what goes wrong becomes
+// the turn's outcome.
+func (r *turn) run(ctx context.Context) *result {
+	env, err := decodeEnvelope(r.head)
+	if err != nil {
+		r.g.log.Error("message cannot be read", "inbound", r.head.ID, "error", err)
+		r.env = &envelope{Message: &adapters.Message{}, Pulled: true}
+		return failed(models.InboundDead, models.CodeAgentFailed, "the stored message cannot be read", "")
+	}
+	r.env = env
+	id := accountID{r.head.Channel, r.head.Account}
+	r.adapter = r.g.adapters[id]
+	r.chat, _ = r.settings.Chat(r.head.Channel, r.head.Account, env.Message.Chat.ID)
+	r.lang = text.Choose(r.chat.Language, env.Message.Text)
+	if r.t.Claim.Attempts > maxAttempts {
+		return failed(models.InboundDead, models.CodeAgentFailed,
+			fmt.Sprintf("given up: the process died or lost its lease %d times while it ran", maxAttempts),
+			text.Say(r.lang, text.MessageDead, r.code()))
+	}
+	agent, ok := r.settings.Agents[env.AgentID]
+	if !ok {
+		return failed(models.InboundFailed, models.CodeAgentFailed, fmt.Sprintf("agent %q is not configured", env.AgentID),
+			text.Say(r.lang, text.AgentMissing, env.AgentID, r.code()))
+	}
+	r.agent = agent
+	bounded, cancel := context.WithTimeoutCause(ctx, agent.Timeout, errTurnTimeout)
+	defer cancel()
+	r.sign = r.showWorking(ctx)
+	return r.answer(bounded)
+}
+
+// answer asks the agent and turns what comes of it into a result.
+func (r *turn) answer(ctx context.Context) *result {
+	request, refused := r.request(ctx)
+	if refused != nil {
+		return refused
+	}
+	r.preview = r.newPreviewer(ctx)
+	called := r.g.now()
+	response, err := r.respond(ctx, request)
+	r.preview.stop()
+	if err != nil {
+		return r.agentFailed(ctx, err)
+	}
+	final := response.Final()
+	say := final.Content
+	if say == "" {
+		say = text.Say(r.lang, text.EmptyAnswer)
+	}
+	now := r.g.now()
+	for _, m := range response.Messages {
+		m.ID, m.CreatedAt = models.NewMessageID(now), now
+		if m.TokenCount == 0 {
+			m.TokenCount = tokens.Message(m, nil)
+		}
+	}
+	calls := final.ToolCalls
+	if calls == nil {
+		calls = []models.ToolCall{}
+	}
+	return &result{
+		outcome: store.Outcome{
+			State: models.InboundDone, FinishReason: response.FinishReason,
+			Reply: &models.Reply{MessageID: final.ID, Role: models.RoleAssistant, Content: say, ToolCalls: calls, Usage: response.Usage},
+		},
+		messages: append(r.stored, response.Messages...),
+		say:      say, kind: models.DeliveryAnswer, modelAt: called,
+	}
+}
+
+// respond calls the agent; a panic in it is a failure of the agent.
+func (r *turn) respond(ctx context.Context, request *agents.Request) (response *agents.Response, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.g.log.Error("agent panicked", "agent", r.agent.ID, "inbound", r.head.ID, "panic", v, "stack", string(debug.Stack()))
+			err = &agents.Error{Kind: agents.Permanent, Err: fmt.Errorf("agent %s panicked", r.agent.ID)}
+		}
+	}()
+	r.g.hub.Emit(r.head.ID, agents.Event{Restart: true}) // an earlier attempt may have shown something
+	r.g.crash(CrashInModelCall)
+	response, err = r.agent.Agent.Respond(ctx, request, func(e agents.Event) {
+		r.g.hub.Emit(r.head.ID, e)
+		r.preview.emit(e)
+	})
+	if err == nil && (response == nil || len(response.Messages) == 0) {
+		err = &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
+	}
+	return response, err
+}
+
+// agentFailed gives the chat one short text and the log the cause.
+func (r *turn) agentFailed(ctx context.Context, err error) *result {
+	kind := agents.KindOf(err)
+	if errors.Is(context.Cause(ctx), errTurnTimeout) {
+		kind = agents.Timeout
+	}
+	if context.Cause(ctx) == nil || kind == agents.Timeout {
+		r.g.log.Warn("agent failed", "agent", r.agent.ID, "inbound", r.head.ID, "code", r.code(), "kind", kind, "error", err)
+	}
+	say, code := text.AgentFailed, models.CodeAgentFailed
+	switch kind {
+	case agents.Timeout:
+		say, code = text.AgentTimeout, models.CodeAgentTimeout
+	case agents.Transient:
+		say = text.AgentBusy
+	case agents.Overflow:
+		return failed(models.InboundFailed, models.CodeTooLarge, "the message does not fit the model's window", text.Say(r.lang, text.TooLarge))
+	case agents.Permanent, agents.Auth:
+	}
+	return failed(models.InboundFailed, code, oneLine(err.Error()), text.Say(r.lang, say, r.code()))
+}
+
+func failed(state models.InboundState, code models.ErrorCode, why, say string) *result {
+	return &result{outcome: store.Outcome{State: state, Code: code, Error: why}, say: say, kind: models.DeliveryNotice}
+}
+
+// code is the short code by which a user's complaint is found in the log.
+func (r *turn) code() string {
+	id := r.head.ID
+	return "E-" + id[max(0, len(id)-6):]
+}
+
+// commit stores the turn and sets its deliveries going.
+func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
+	g := r.g
+	now := g.now()
+	request := &store.TurnCommit{
+		Claim: r.t.Claim, Session: r.env.session(r.head), Inbounds: r.t.Inbounds, Outcome: res.outcome,
+		Slot: models.DefaultSlot, Messages: res.messages, Deliveries: r.outgoing(res),
+		Keep: g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
+	}
+	if res.outcome.State == models.InboundDone {
+		request.Slot, request.ObservedThrough = r.head.Slot, r.observedThrough
+	}
+	sender := len(request.Deliveries) > 0 && !r.env.Pulled && r.adapter != nil && g.outbox.reserve()
+	if sender {
+		claim := g.outbox.claimRequest()
+		request.ClaimTarget = &claim
+	}
+	g.crash(CrashBeforeTurn)
+	committed, err := r.store(ctx, request)
+	if err != nil {
+		if sender {
+			g.outbox.unreserve()
+		}
+		return nil, err
+	}
+	g.crash(CrashAfterTurn)
+	switch {
+	case sender && committed.Target != nil:
+		g.outbox.start(*committed.Target, committed.First)
+	case sender:
+		g.outbox.unreserve()
+		g.outbox.nudge()
+	case len(request.Deliveries) > 0:
+		g.outbox.nudge()
+	}
+	for _, in := range r.t.Inbounds {
+		done := *in
+		done.State, done.FinishedAt = res.outcome.State, &now
+		g.hub.Done(&done)
+	}
+	return committed.Kept, nil
+}
+
+// store commits, and again while the database is away and the lease is not lost.
+func (r *turn) store(ctx context.Context, request *store.TurnCommit) (*store.TurnCommitted, error) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.cfg.Lease)
+		committed, err := r.g.store.CommitTurn(bounded, request)
+		cancel()
+		if err == nil || !errors.Is(err, store.ErrUnavailable) {
+			return committed, err
+		}
+		if clock.Sleep(ctx, r.g.clock, pause) != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// outgoing is what the turn has to say, its stream card finished by the first piece.
+func (r *turn) outgoing(res *result) []*models.Delivery {
+	var out []*models.Delivery
+	if res.kind == models.DeliveryNotice {
+		out = r.g.notices(r.head, r.env, res.say)
+	} else {
+		out = r.g.deliveries(r.head, r.env, res.say, res.kind)
+		if r.tooOld > 0 {
+			out = append(out, r.g.notices(r.head, r.env, text.Say(r.lang, text.SomeWereTooOld, r.tooOld))...)
+		}
+	}
+	if id := r.preview.opened(); id != "" && len(out) > 0 {
+		out[0].Preview = id
+	}
+	return out
+}

@@ -1,0 +1,5 @@
+package feishu
+
+import (
+	_ "github.com/chatkeep/chatkeep/gateway" // want layer
+)

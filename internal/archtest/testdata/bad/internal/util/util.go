@@ -1,0 +1,2 @@
+// Package util is everything and nothing.
+package util // want name

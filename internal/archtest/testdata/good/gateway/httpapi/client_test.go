@@ -1,0 +1,3 @@
+package httpapi
+
+import _ "github.com/openai/openai-go/v3"

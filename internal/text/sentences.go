@@ -1,0 +1,108 @@
+package text
+
+// Notices of the gateway.
+const (
+	AgentFailed      ID = "agent_failed"      // code
+	AgentTimeout     ID = "agent_timeout"     // code
+	AgentBusy        ID = "agent_busy"        // code
+	AgentMissing     ID = "agent_missing"     // agent id, code
+	TooLarge         ID = "too_large"         // -
+	SlotReadonly     ID = "slot_readonly"     // slot
+	SlotMissing      ID = "slot_missing"      // slot
+	MessageDead      ID = "message_dead"      // code
+	QueueOverflow    ID = "queue_overflow"    // count
+	Unsupported      ID = "unsupported"       // -
+	AccessDenied     ID = "access_denied"     // -
+	SomeWereTooOld   ID = "some_too_old"      // count
+	MediaUnreadable  ID = "media_unreadable"  // name
+	AttachmentNamed  ID = "attachment_named"  // kind, name
+	EmptyAnswer      ID = "empty_answer"      // -
+	RecalledByUser   ID = "recalled"          // -
+	Welcome          ID = "welcome"           // -
+	ObservedTalk     ID = "observed_talk"     // -
+	QuotedMessage    ID = "quoted_message"    // name
+	ResetSuperseded  ID = "reset_superseded"  // count
+	SessionWasPurged ID = "session_was_purged"
+)
+
+// Answers of the chat commands.
+const (
+	HelpTitle       ID = "help_title"
+	NeedsAdmin      ID = "needs_admin"
+	CommandFailed   ID = "command_failed" // code
+	Stopped         ID = "stopped"        // count
+	NothingToStop   ID = "nothing_to_stop"
+	NewSlot         ID = "new_slot"    // slot
+	SlotExists      ID = "slot_exists" // slot
+	BadSlotName     ID = "bad_slot_name"
+	ResetDone       ID = "reset_done"    // slot
+	StatusText      ID = "status_text"   // agent, slot, messages, tokens, running, waiting, state
+	StatusNoSession ID = "status_none"   // agent
+	WhoAmI          ID = "whoami"        // channel, account, user id, chat id, session key
+	RetryQueued     ID = "retry_queued"  // -
+	NothingToRetry  ID = "nothing_retry" // -
+	UndoDone        ID = "undo_done"
+	NothingToUndo   ID = "nothing_undo"
+)
+
+// One-line descriptions of the chat commands.
+const (
+	HelpHelp   ID = "help_help"
+	HelpNew    ID = "help_new"
+	HelpReset  ID = "help_reset"
+	HelpStop   ID = "help_stop"
+	HelpStatus ID = "help_status"
+	HelpWhoAmI ID = "help_whoami"
+	HelpRetry  ID = "help_retry"
+	HelpUndo   ID = "help_undo"
+)
+
+var sentences = map[ID]sentence{
+	AgentFailed:      {"Sorry, I could not answer this time. Please try again later, or send /retry. (%s)", "抱歉,这次没能回答。请稍后再试,或发送 /retry。(%s)"},
+	AgentTimeout:     {"Sorry, this took too long and I stopped. Send /retry to try again. (%s)", "抱歉,处理超时,已停止。发送 /retry 可再试一次。(%s)"},
+	AgentBusy:        {"Sorry, the model is overloaded right now. Please try again in a minute. (%s)", "抱歉,模型当前过载,请一分钟后再试。(%s)"},
+	AgentMissing:     {"The agent %q of this chat is not configured any more. Please tell the operator. (%s)", "此会话的智能体 %q 已不在配置中,请联系管理员。(%s)"},
+	TooLarge:         {"This message is too long for the model. Please send a shorter one.", "这条消息超出了模型能处理的长度,请缩短后再发。"},
+	SlotReadonly:     {"The context %q is read-only. Switch to another one with /slot switch.", "上下文 %q 是只读的,请用 /slot switch 切换。"},
+	SlotMissing:      {"There is no context %q in this session.", "此会话中没有上下文 %q。"},
+	MessageDead:      {"Sorry, this message could not be handled and was set aside. (%s)", "抱歉,这条消息无法处理,已被搁置。(%s)"},
+	QueueOverflow:    {"Too many messages are waiting; I skipped the %d oldest.", "等待处理的消息太多,已跳过最早的 %d 条。"},
+	Unsupported:      {"I can read text, pictures and files, but not this kind of message.", "我能处理文字、图片和文件,但看不懂这类消息。"},
+	AccessDenied:     {"You are not allowed to use this bot. Ask the operator for access.", "你没有使用此机器人的权限,请联系管理员。"},
+	SomeWereTooOld:   {"(%d earlier messages reached me too late to be answered; I read them as background.)", "(有 %d 条更早的消息到达太晚,未单独回答,仅作为背景阅读。)"},
+	MediaUnreadable:  {"[attachment %s could not be read]", "[附件 %s 无法读取]"},
+	AttachmentNamed:  {"[%s: %s]", "[%s:%s]"},
+	EmptyAnswer:      {"(no answer)", "(没有回答)"},
+	RecalledByUser:   {"The message was recalled.", "消息已撤回。"},
+	Welcome:          {"Hello! Mention me with your question. /help shows what I can do.", "大家好!@我并提出问题即可。发送 /help 查看用法。"},
+	ObservedTalk:     {"Earlier talk in the group, as background:", "群里此前的对话,仅作背景:"},
+	QuotedMessage:    {"Quoted message of %s:", "引用 %s 的消息:"},
+	ResetSuperseded:  {"%d waiting messages were dropped.", "%d 条等待中的消息已丢弃。"},
+	SessionWasPurged: {"The session was deleted.", "会话已删除。"},
+
+	HelpTitle:       {"What I understand:", "可用命令:"},
+	NeedsAdmin:      {"In a chat that several people share, only an administrator may do this.", "多人共用的会话中,只有管理员可以执行此操作。"},
+	CommandFailed:   {"Sorry, that did not work. Please try again. (%s)", "抱歉,操作失败,请重试。(%s)"},
+	Stopped:         {"Stopped (%d).", "已停止(%d)。"},
+	NothingToStop:   {"Nothing of yours is running.", "没有正在进行的任务。"},
+	NewSlot:         {"Started a new context: %s. The old one stays.", "已开始新的上下文:%s。原来的仍保留。"},
+	SlotExists:      {"There is a context %q already.", "上下文 %q 已存在。"},
+	BadSlotName:     {"A name has 1 to 64 letters, digits, dots, dashes or underscores.", "名称须为 1 到 64 个字母、数字、点、横线或下划线。"},
+	ResetDone:       {"The context %s is empty now. Notes are kept; the old context can be restored by the operator for a while.", "上下文 %s 已清空。笔记保留;管理员可在一段时间内恢复旧内容。"},
+	StatusText:      {"Agent: %s\nContext: %s\nMessages: %d (%d tokens)\nRunning: %d, waiting: %d\nState: %s", "智能体:%s\n上下文:%s\n消息:%d 条(%d tokens)\n进行中:%d,等待:%d\n状态:%s"},
+	StatusNoSession: {"Agent: %s\nNothing has been said in this session yet.", "智能体:%s\n此会话还没有内容。"},
+	WhoAmI:          {"Channel: %s\nAccount: %s\nYou: %s\nChat: %s\nSession: %s", "渠道:%s\n账号:%s\n你的 ID:%s\n会话 ID:%s\n会话键:%s"},
+	RetryQueued:     {"Trying again.", "正在重试。"},
+	NothingToRetry:  {"There is nothing to retry.", "没有可重试的消息。"},
+	UndoDone:        {"The last turn is set aside.", "已撤销上一轮对话。"},
+	NothingToUndo:   {"There is nothing to undo.", "没有可撤销的内容。"},
+
+	HelpHelp:   {"shows this list", "显示此列表"},
+	HelpNew:    {"starts a new context; the old one stays", "开始新的上下文,旧的保留"},
+	HelpReset:  {"empties the current context", "清空当前上下文"},
+	HelpStop:   {"stops what I am doing for you", "停止正在为你处理的任务"},
+	HelpStatus: {"shows the state of this session", "显示会话状态"},
+	HelpWhoAmI: {"shows your ids", "显示你的 ID"},
+	HelpRetry:  {"runs your last failed message again", "重新运行你上一条失败的消息"},
+	HelpUndo:   {"sets the last turn aside", "撤销上一轮对话"},
+}

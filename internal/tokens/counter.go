@@ -1,0 +1,75 @@
+package tokens
+
+import (
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+const (
+	// pieceSize is how much text the tokenizer sees at once. Its time grows with
+	// the square of a run without blanks; a piece takes at most a few milliseconds.
+	pieceSize = 2 << 10
+	// maxExact is the longest text that is tokenized; a longer one is estimated
+	// from its first maxExact bytes and [Estimate], whichever is more.
+	maxExact = 64 << 10
+)
+
+// Counter counts with the o200k_base tokenizer. The vocabulary (13 MB resident)
+// is loaded on first use, once. The zero value is ready; it is safe for
+// concurrent use and must not be copied.
+type Counter struct {
+	once  sync.Once
+	codec tokenizer.Codec
+}
+
+// Count returns the number of tokens of s, rounded up a little for long texts,
+// which are cut into pieces. Where the tokenizer fails it is [Estimate].
+func (c *Counter) Count(s string) int {
+	if s == "" {
+		return 0
+	}
+	c.once.Do(c.load)
+	if c.codec == nil {
+		return Estimate(s)
+	}
+	exact := s
+	if len(s) > maxExact {
+		exact = s[:boundary(s, maxExact)]
+	}
+	n := 0
+	for rest := exact; rest != ""; {
+		end := boundary(rest, pieceSize)
+		count, err := c.codec.Count(rest[:end])
+		if err != nil {
+			return Estimate(s)
+		}
+		n, rest = n+count, rest[end:]
+	}
+	if len(exact) == len(s) {
+		return n
+	}
+	return max(Estimate(s), n*len(s)/len(exact))
+}
+
+func (c *Counter) load() {
+	// The error means an encoding that the library does not know; then the
+	// estimate serves.
+	if codec, err := tokenizer.Get(tokenizer.O200kBase); err == nil {
+		c.codec = codec
+	}
+}
+
+// boundary returns the largest cut of s at or below size that splits no rune.
+func boundary(s string, size int) int {
+	if len(s) <= size {
+		return len(s)
+	}
+	for cut := size; cut > size-utf8.UTFMax; cut-- {
+		if utf8.RuneStart(s[cut]) {
+			return cut
+		}
+	}
+	return size
+}

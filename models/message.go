@@ -1,0 +1,95 @@
+package models
+
+import "time"
+
+// Role says who speaks in a message.
+type Role string
+
+// The roles that the model APIs know.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+	RoleSystem    Role = "system"
+)
+
+// Valid reports whether r is one of the roles.
+func (r Role) Valid() bool {
+	switch r {
+	case RoleUser, RoleAssistant, RoleTool, RoleSystem:
+		return true
+	}
+	return false
+}
+
+// ToolCall is one call that the model asked for. Arguments is the JSON text as
+// the model wrote it; it may be invalid.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// SessionMessage is one stored message. Once written it is never changed.
+type SessionMessage struct {
+	ID string `json:"id"`
+	// Seq orders the messages of a slot, from 1, without meaning beyond order.
+	Seq     int64  `json:"seq"`
+	Slot    string `json:"slot"`
+	Role    Role   `json:"role"`
+	Content string `json:"content"`
+	// Images are URLs or data URLs that belong to the content.
+	Images     []string   `json:"images"`
+	ToolCalls  []ToolCall `json:"toolCalls"`
+	ToolCallID string     `json:"toolCallId"`
+	// TokenCount is the provider's figure where it gave one, else an estimate.
+	TokenCount int `json:"tokenCount"`
+	// IsCompacted marks a summary that a compaction wrote.
+	IsCompacted bool   `json:"isCompacted"`
+	SenderID    string `json:"senderId"`
+	SenderName  string `json:"senderName"`
+	// PlatformMessageID is the platform's id of the message, if it came from one.
+	PlatformMessageID string    `json:"platformMessageId"`
+	CreatedAt         time.Time `json:"createdAt"`
+
+	// Reasoning is the provider's reasoning text. Users never see it; a provider
+	// that requires it with tool calls gets it back verbatim. Nil: none was given.
+	Reasoning *string `json:"-"`
+	// Observed marks group talk that was not addressed to the bot.
+	Observed bool `json:"-"`
+}
+
+// Clone returns a deep copy.
+func (m *SessionMessage) Clone() *SessionMessage {
+	c := *m
+	c.Images = append([]string(nil), m.Images...)
+	c.ToolCalls = append([]ToolCall(nil), m.ToolCalls...)
+	if m.Reasoning != nil {
+		r := *m.Reasoning
+		c.Reasoning = &r
+	}
+	return &c
+}
+
+// CloneMessages returns deep copies of all messages; nil stays nil.
+func CloneMessages(messages []*SessionMessage) []*SessionMessage {
+	if messages == nil {
+		return nil
+	}
+	out := make([]*SessionMessage, len(messages))
+	for i, m := range messages {
+		out[i] = m.Clone()
+	}
+	return out
+}
+
+// Usage is what a provider charged for.
+type Usage struct {
+	PromptTokens     int `json:"promptTokens"`
+	CompletionTokens int `json:"completionTokens"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.PromptTokens + v.PromptTokens, u.CompletionTokens + v.CompletionTokens}
+}

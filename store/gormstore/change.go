@@ -1,0 +1,196 @@
+package gormstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// ChangeSession runs change under the lane's lock. The lane keeps a token of the
+// change, by which a change whose commit was not answered is recognised.
+func (s *Store) ChangeSession(ctx context.Context, key string, change func(store.SessionTx) error) error {
+	var c checks
+	c.key(key)
+	if c.err != nil {
+		return fmt.Errorf("change session: %w", c.err)
+	}
+	token := models.NewID("chg")
+	return s.write(ctx, "change session", func(t *tx) error {
+		lane, _, err := s.lockSession(t, key)
+		if err != nil {
+			return err
+		}
+		if t.again && lane.ChangeToken.String == token {
+			return nil
+		}
+		x := &sessionTx{store: s, tx: t, lane: lane}
+		if err := change(x); err != nil {
+			return err
+		}
+		_, err = t.exec("UPDATE lanes SET change_token = ? WHERE sid = ?", token, lane.Sid)
+		return err
+	})
+}
+
+// sessionTx is a session whose lane is locked.
+type sessionTx struct {
+	store *Store
+	tx    *tx
+	lane  laneRow
+}
+
+var _ store.SessionTx = (*sessionTx)(nil)
+
+func (x *sessionTx) Session() (*models.Session, error) {
+	row, err := findSession(x.tx, x.lane.Sid)
+	if err != nil {
+		return nil, err
+	}
+	return row.model(), nil
+}
+
+func (x *sessionTx) CurrentSlot() string { return x.lane.Slot }
+
+func (x *sessionTx) Pending() ([]*models.Inbound, error) {
+	var rows []inboundRow
+	if _, err := x.tx.find(&rows, "SELECT "+inboundFull+fromInbound+" WHERE i.sid = ? AND i.queued = ? ORDER BY i.seq", x.lane.Sid, inLane); err != nil {
+		return nil, err
+	}
+	return inboundModels(rows)
+}
+
+func (x *sessionTx) Finish(ids []string, o store.Outcome, now time.Time) error {
+	if !o.State.Final() {
+		return fmt.Errorf("outcome %q: %w", o.State, store.ErrInvalid)
+	}
+	n, err := x.store.finish(x.tx, x.lane, ids, o, now)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("%d of %d messages have their outcome already: %w", int64(len(ids))-n, len(ids), store.ErrConflict)
+	}
+	if err != nil {
+		return err
+	}
+	return restLane(x.tx, x.lane.Sid)
+}
+
+func (x *sessionTx) Requeue(id string, now time.Time) error {
+	var row inboundRow
+	n, err := x.tx.find(&row, "SELECT "+inboundFull+fromInbound+" WHERE i.id = ? AND i.sid = ?", id, x.lane.Sid)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return store.ErrNotFound
+	}
+	in, err := row.model()
+	if err != nil {
+		return err
+	}
+	lane, _, err := nextPlace(x.tx, x.lane.SessionKey, placing{wake: in.Kind == models.KindMessage})
+	if err != nil {
+		return err
+	}
+	x.lane = lane
+	in.ReceivedAt, in.CreatedAt = now, time.Time{}
+	return requeue(x.tx, lane, in, false)
+}
+
+// retryWindow bounds how far back a sender's last message is looked for.
+const retryWindow = 200
+
+func (x *sessionTx) LastRetryable(senderID string) (*models.Inbound, error) {
+	var rows []inboundRow
+	if _, err := x.tx.find(&rows, "SELECT "+inboundBrief+fromInbound+" WHERE i.sid = ? AND i.queued = ? ORDER BY i.seq DESC LIMIT ?",
+		x.lane.Sid, finished, retryWindow); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if rows[i].SenderID != senderID || rows[i].Kind != string(models.KindMessage) {
+			continue
+		}
+		in, err := rows[i].model()
+		if err == nil && !in.State.Retryable() {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		return in, nil
+	}
+	return nil, store.ErrNotFound
+}
+
+func (x *sessionTx) Update(s *models.Session, now time.Time) error {
+	var c checks
+	session := *s
+	session.Key = x.lane.SessionKey
+	c.session(&session)
+	if c.err == nil && !s.State.Valid() {
+		c.err = fmt.Errorf("session state %q: %w", s.State, store.ErrInvalid)
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return x.one("UPDATE sessions SET title = ?, model = ?, system_prompt = ?, pinned = ?, state = ?, updated_at = ? WHERE sid = ?",
+		s.Title, s.Model, s.SystemPrompt, bit(s.Pinned), string(s.State), micros(now), x.lane.Sid)
+}
+
+// one runs a statement that must find a row.
+func (x *sessionTx) one(sql string, args ...any) error {
+	n, err := x.tx.exec(sql, args...)
+	if err == nil && n == 0 {
+		err = store.ErrNotFound
+	}
+	return err
+}
+
+func (x *sessionTx) Create(s *models.Session) error {
+	session := *s
+	session.Key = x.lane.SessionKey
+	var c checks
+	c.session(&session)
+	if c.err != nil {
+		return c.err
+	}
+	if _, err := findSession(x.tx, x.lane.Sid); !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	_, err := insertSession(x.tx, x.lane.Sid, &session, growth{activeAt: x.store.now(), now: x.store.now()})
+	return err
+}
+
+func (x *sessionTx) Append(slot string, messages []*models.SessionMessage, now time.Time) error {
+	var c checks
+	c.slot(slot)
+	c.messages(messages)
+	if c.err != nil || len(messages) == 0 {
+		return c.err
+	}
+	row, err := x.slot(slot)
+	if err != nil {
+		return err
+	}
+	if err := insertMessages(x.tx, row.ContextID, row.NextSeq, messages); err != nil {
+		return err
+	}
+	for i, m := range messages {
+		m.Seq, m.Slot = row.NextSeq+int64(i), slot
+	}
+	return grow(x.tx, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
+}
+
+func (x *sessionTx) Deliver(deliveries []*models.Delivery) error {
+	var c checks
+	c.deliveries(deliveries)
+	if c.err != nil {
+		return c.err
+	}
+	if _, err := x.store.insertDeliveries(x.tx, deliveries, laneOf(x.lane), nil); err != nil {
+		return err
+	}
+	return markClosing(x.tx, deliveries)
+}

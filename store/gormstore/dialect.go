@@ -1,0 +1,76 @@
+package gormstore
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// dialect holds the few differences between the databases. SQL is written once,
+// with these marks:
+//
+//	{now}             the database's clock, in milliseconds since the epoch
+//	{lock}            FOR UPDATE where rows are locked one by one
+//	{upsert a, b}     what follows an INSERT to update the row with the same key (a, b)
+//	{index name}      a hint to use this index where the optimizer may not
+type dialect struct {
+	driver   Driver
+	now      string
+	lock     string
+	upsert   string // with $1 for the key
+	index    string // with $1 for the index
+	compiled sync.Map
+}
+
+func mysqlDialect() *dialect {
+	return &dialect{
+		driver: MySQL,
+		now:    "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
+		lock:   "FOR UPDATE",
+		upsert: "ON DUPLICATE KEY UPDATE",
+		index:  "FORCE INDEX ($1)",
+	}
+}
+
+func sqliteDialect() *dialect {
+	return &dialect{
+		driver: SQLite,
+		now:    "CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER)",
+		upsert: "ON CONFLICT ($1) DO UPDATE SET",
+		index:  "INDEXED BY $1",
+	}
+}
+
+var (
+	markUpsert = regexp.MustCompile(`\{upsert ([^}]*)\}`)
+	markIndex  = regexp.MustCompile(`\{index ([^}]*)\}`)
+)
+
+// sql replaces the marks of a text. Texts are few: what comes out is kept.
+func (d *dialect) sql(text string) string {
+	if !strings.Contains(text, "{") {
+		return text
+	}
+	if out, ok := d.compiled.Load(text); ok {
+		return out.(string)
+	}
+	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock).Replace(text)
+	out = markUpsert.ReplaceAllString(out, d.upsert)
+	out = markIndex.ReplaceAllString(out, d.index)
+	d.compiled.Store(text, out)
+	return out
+}
+
+// values is the VALUES list of n rows of width columns.
+func values(n, width int) string {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?,", width), ",") + ")"
+	return strings.TrimSuffix(strings.Repeat(row+",", n), ",")
+}
+
+// pairs is the right side of (a, b) IN (…) for n pairs.
+func (d *dialect) pairs(n int) string {
+	if d.driver == SQLite {
+		return "VALUES " + values(n, 2)
+	}
+	return values(n, 2)
+}

@@ -1,0 +1,129 @@
+package gormstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// resetRow is a context that a reset set aside.
+type resetRow struct {
+	ContextID        []byte
+	NextSeq          int64
+	MessageCount     int64
+	TotalTokens      int64
+	CompactedSummary string
+}
+
+// Reset gives the slot a fresh context. Whatever its length, only pointers move.
+func (x *sessionTx) Reset(slot string, now time.Time) error {
+	_, err := findSession(x.tx, x.lane.Sid)
+	if errors.Is(err, store.ErrNotFound) && slot == models.DefaultSlot {
+		return x.nextEpoch() // its first turn is running, or waits
+	}
+	if err != nil {
+		return err
+	}
+	return x.exchange(slot, resetRow{ContextID: newContextID(), NextSeq: 1}, now)
+}
+
+// Restore exchanges the slot's context for the one that was set aside last; what
+// was written since is set aside in turn.
+func (x *sessionTx) Restore(slot string, now time.Time) error {
+	var old resetRow
+	n, err := x.tx.find(&old, "SELECT context_id, next_seq, message_count, total_tokens, compacted_summary FROM resets WHERE sid = ? AND slot = ? ORDER BY place DESC LIMIT 1",
+		x.lane.Sid, slot)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("nothing was set aside: %w", store.ErrNotFound)
+	}
+	if _, err := x.tx.exec("DELETE FROM resets WHERE context_id = ?", old.ContextID); err != nil {
+		return err
+	}
+	return x.exchange(slot, old, now)
+}
+
+func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
+	from, err := x.slot(slot)
+	if err != nil {
+		return err
+	}
+	session, err := findSession(x.tx, x.lane.Sid)
+	if err != nil {
+		return err
+	}
+	if err := x.nextEpoch(); err != nil {
+		return err
+	}
+	if from.NextSeq > 1 { // an empty context is not worth keeping
+		if _, err := x.tx.exec(`INSERT INTO resets (context_id, sid, slot, next_seq, message_count, total_tokens, compacted_summary, reset_at, place)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, from.ContextID, x.lane.Sid, slot, from.NextSeq, from.MessageCount, from.TotalTokens,
+			session.CompactedSummary, micros(now), x.lane.Epoch); err != nil {
+			return err
+		}
+	}
+	if _, err := x.tx.exec("UPDATE slots SET context_id = ?, next_seq = ?, message_count = ?, total_tokens = ? WHERE sid = ? AND name = ?",
+		to.ContextID, to.NextSeq, to.MessageCount, to.TotalTokens, x.lane.Sid, slot); err != nil {
+		return err
+	}
+	// What was observed before belongs to the old context.
+	if _, err := x.tx.exec("UPDATE sessions SET compacted_summary = ?, observed_seq = ?, updated_at = ? WHERE sid = ?",
+		to.CompactedSummary, x.lane.LastSeq, micros(now), x.lane.Sid); err != nil {
+		return err
+	}
+	return x.count(to.MessageCount-from.MessageCount, to.TotalTokens-from.TotalTokens)
+}
+
+// nextEpoch refuses the commit of whatever turn is running.
+func (x *sessionTx) nextEpoch() error {
+	x.lane.Epoch++
+	_, err := x.tx.exec("UPDATE lanes SET epoch = ? WHERE sid = ?", x.lane.Epoch, x.lane.Sid)
+	return err
+}
+
+// Delete moves the lane's mark of what is deleted past everything there is. The
+// rows themselves are erased later; nothing reads them any more.
+func (x *sessionTx) Delete(now time.Time) error {
+	if _, err := x.tx.exec(`UPDATE deliveries SET state = ?, queued = 0, error = 'the session was deleted', text = '', files = NULL, remember = NULL,
+		next_attempt_at = NULL WHERE sid = ? AND queued = 1`, string(models.DeliveryFailed), x.lane.Sid); err != nil {
+		return err
+	}
+	var pending []string
+	if _, err := x.tx.find(&pending, "SELECT id FROM inbound WHERE sid = ? AND queued IN (?, ?)", x.lane.Sid, inLane, around); err != nil {
+		return err
+	}
+	// Everything up to deleted_seq is gone; what closes stream cards comes after it.
+	x.lane.DeletedSeq, x.lane.LastSeq = x.lane.LastSeq+1, x.lane.LastSeq+2
+	x.lane.Epoch++
+	x.lane.Slot = models.DefaultSlot
+	if _, err := x.tx.exec("UPDATE lanes SET deleted_seq = ?, last_seq = ?, epoch = ?, slot = ? WHERE sid = ?",
+		x.lane.DeletedSeq, x.lane.LastSeq, x.lane.Epoch, x.lane.Slot, x.lane.Sid); err != nil {
+		return err
+	}
+	if _, err := x.store.finish(x.tx, x.lane, pending, store.Outcome{
+		State: models.InboundSuperseded, Code: models.CodeSuperseded, Error: "the session was deleted"}, now); err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		"INSERT INTO erasures (kind, ref, through) SELECT 'context', context_id, 0 FROM slots WHERE sid = ?",
+		"INSERT INTO erasures (kind, ref, through) SELECT 'context', context_id, 0 FROM resets WHERE sid = ?",
+		"DELETE FROM resets WHERE sid = ?",
+		"DELETE FROM slots WHERE sid = ?",
+		"DELETE FROM sessions WHERE sid = ?",
+	} {
+		if _, err := x.tx.exec(sql, x.lane.Sid); err != nil {
+			return err
+		}
+	}
+	if err := restLane(x.tx, x.lane.Sid); err != nil {
+		return err
+	}
+	_, err := x.tx.exec("INSERT INTO erasures (kind, ref, through) VALUES ('lane', ?, ?) {upsert kind, ref} through = ?",
+		x.lane.Sid, x.lane.DeletedSeq, x.lane.DeletedSeq)
+	return err
+}

@@ -1,0 +1,99 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/libtnb/sqlite"
+)
+
+// openSQLite opens one connection that writes and a few that read. A transaction
+// takes the write lock when it begins: one that read first and writes then fails
+// at once when another one wrote in between, and no timeout helps (reference).
+func (s *Store) openSQLite(ctx context.Context, cfg Config) error {
+	s.dialect = sqliteDialect()
+	path, params, err := splitDSN(cfg.DSN)
+	if err != nil {
+		return err
+	}
+	if path == Memory {
+		return s.openMemory()
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("gormstore: directory of the database: %w", err)
+	}
+	if cfg.Exclusive {
+		if s.lockFile, err = lockFile(path + ".lock"); err != nil {
+			return err
+		}
+	}
+	if s.writer, err = openPool(sqliteDSN(path, params, nil), 1); err != nil {
+		return err
+	}
+	// The first connection creates the file and switches it to WAL, before any reader.
+	if err := s.writer.PingContext(ctx); err != nil {
+		return s.mapError(ctx, "open SQLite", err)
+	}
+	if s.reader, err = openPool(sqliteDSN(path, params, url.Values{"_query_only": {"1"}}), cfg.MaxOpenConns); err != nil {
+		return err
+	}
+	return s.openGorm(sqlite.New(sqlite.Config{Conn: s.writer}))
+}
+
+// openMemory opens a database that one connection owns: it is gone with it, so the
+// connection is never given up.
+func (s *Store) openMemory() (err error) {
+	s.durable = false
+	if s.writer, err = openPool("file::memory:?_txlock=immediate&_foreign_keys=1", 1); err != nil {
+		return err
+	}
+	s.reader = s.writer
+	return s.openGorm(sqlite.New(sqlite.Config{Conn: s.writer}))
+}
+
+func openPool(dsn string, conns int) (*sql.DB, error) {
+	db, err := sql.Open(sqlite.DriverName, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("gormstore: open SQLite: %w", err)
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// splitDSN takes a path, or file:path, with parameters of the driver or without.
+func splitDSN(dsn string) (path string, params url.Values, err error) {
+	path, query, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+	if params, err = url.ParseQuery(query); err != nil {
+		return "", nil, fmt.Errorf("gormstore: SQLite DSN: %w", err)
+	}
+	if path == "" {
+		return "", nil, fmt.Errorf("gormstore: SQLite DSN names no file")
+	}
+	return path, params, nil
+}
+
+// sqliteDSN merges what the program relies on with what the user asks for. The
+// user may trade durability (_synchronous) and waiting (_busy_timeout).
+func sqliteDSN(path string, params, extra url.Values) string {
+	merged := url.Values{
+		"_busy_timeout": {strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
+		"_synchronous":  {"FULL"},
+	}
+	for name, v := range params {
+		merged[name] = v
+	}
+	merged.Set("_txlock", "immediate")
+	merged.Set("_journal_mode", "WAL")
+	merged.Set("_foreign_keys", "1")
+	for name, v := range extra {
+		merged[name] = v
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + merged.Encode()
+}

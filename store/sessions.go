@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/chatkeep/chatkeep/models"
+)
+
+// Sessions reads and changes sessions.
+type Sessions interface {
+	// Session returns a session without its messages, or [ErrNotFound].
+	Session(ctx context.Context, key string) (*models.Session, error)
+	// ListSessions returns a page, newest first by creation, never with messages. It
+	// touches a bounded range of one index whatever the filter: a page may hold fewer
+	// items than asked for although nextCursor is not empty.
+	ListSessions(ctx context.Context, q SessionQuery) (items []*models.Session, nextCursor string, err error)
+	// CreateSession stores a new session with its default slot; [ErrExists] if it is there.
+	CreateSession(ctx context.Context, s *models.Session) error
+	// AppendMessages adds messages to the session's current slot (or to the one they
+	// name) in one transaction, all or none, and sets their Seq and Slot.
+	AppendMessages(ctx context.Context, key string, messages []*models.SessionMessage) error
+	// ChangeSession runs change under the lane's lock and commits all of it or nothing.
+	// change may be run more than once and must have no effect but through tx. The
+	// session need not exist.
+	ChangeSession(ctx context.Context, key string, change func(tx SessionTx) error) error
+	// EraseDeleted removes at most batch rows of each kind that belonged to deleted
+	// sessions (deletion makes them unreadable at once; this removes the bytes) and
+	// reports whether none are left.
+	EraseDeleted(ctx context.Context, batch int) (done bool, err error)
+}
+
+// SessionTx is a session, locked.
+type SessionTx interface {
+	// Session returns the session as it is now, or [ErrNotFound].
+	Session() (*models.Session, error)
+	// CurrentSlot is the slot that new messages are bound to.
+	CurrentSlot() string
+	// Pending returns the messages without an outcome, in order, running ones included,
+	// commands left out.
+	Pending() ([]*models.Inbound, error)
+	// Finish gives messages without an outcome (waiting or running, commands too) theirs,
+	// and returns [ErrConflict] if one of them has it already; a turn that runs one of them can
+	// no longer commit. A stream card that one of them has open is closed by a delivery.
+	Finish(ids []string, o Outcome, now time.Time) error
+	// Requeue makes a failed, dead or cancelled message wait again; [ErrConflict] otherwise.
+	Requeue(id string, now time.Time) error
+	// LastRetryable returns the sender's last message if it failed or was cancelled, or [ErrNotFound].
+	LastRetryable(senderID string) (*models.Inbound, error)
+	// Update stores title, model, system prompt, pinned and state.
+	Update(s *models.Session, now time.Time) error
+	// Create makes the session if it is not there.
+	Create(s *models.Session) error
+	// Reset gives a slot a new, empty context; the old one can be restored until it is swept.
+	Reset(slot string, now time.Time) error
+	// Restore brings back what the latest reset of a slot set aside; [ErrNotFound] if nothing was.
+	Restore(slot string, now time.Time) error
+	// Delete makes the session and all that belongs to it unreadable; pending messages
+	// become superseded and unsent deliveries failed.
+	Delete(now time.Time) error
+	// Slots returns the slots, oldest first.
+	Slots() ([]*models.ContextSlot, error)
+	// CreateSlot adds an empty slot; [ErrExists] if it is there.
+	CreateSlot(s *models.ContextSlot) error
+	// UpdateSlot stores mode, focus, budget and compact.
+	UpdateSlot(s *models.ContextSlot) error
+	// DeriveSlot adds a slot with a copy of the newest messages of its parent, by one
+	// statement: all of them, or those that a focus shows.
+	DeriveSlot(s *models.ContextSlot, parent string) error
+	// SwitchSlot makes a slot current; [ErrNotFound] if it is not there.
+	SwitchSlot(slot string) error
+	// DeleteSlot removes a slot; deleting the current one makes the default slot current.
+	// [ErrConflict] for the default slot.
+	DeleteSlot(slot string, now time.Time) error
+	// UndoTurn sets the last turn of a slot aside from the context; nothing is deleted.
+	// [ErrNotFound] if there is none.
+	UndoTurn(slot string, now time.Time) error
+	// Append adds messages to a slot.
+	Append(slot string, messages []*models.SessionMessage, now time.Time) error
+	// Deliver adds deliveries.
+	Deliver(deliveries []*models.Delivery) error
+}
+
+// SessionQuery selects sessions. Empty fields do not filter.
+type SessionQuery struct {
+	AgentID string
+	Channel string
+	Scope   models.Scope
+	State   models.SessionState
+	// Text is looked for in key and title.
+	Text   string
+	Limit  int
+	Cursor string
+	// Offset skips so many items; for callers without a cursor.
+	Offset int
+}
+
+// History reads messages.
+type History interface {
+	// Messages returns the newest limit messages of a slot with a seq below before
+	// (zero: no bound), oldest first. An unknown session or slot is [ErrNotFound].
+	// Messages that were undone are left out.
+	Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error)
+	// LoadContext reads what a turn needs. A session that does not exist yet gives an
+	// empty context.
+	LoadContext(ctx context.Context, key, slot string, limit int) (*SessionContext, error)
+	// TurnMessages returns the messages that a turn committed, oldest first, or [ErrNotFound].
+	TurnMessages(ctx context.Context, inboundID string) ([]*models.SessionMessage, error)
+}
+
+// SessionContext is the stored state that a turn starts from.
+type SessionContext struct {
+	// Session is nil if it does not exist yet.
+	Session *models.Session
+	// Slot is nil if it does not exist (yet).
+	Slot *models.ContextSlot
+	// Messages are the newest of the slot, oldest first.
+	Messages []*models.SessionMessage
+	// ObservedSeq is the place of the last observed message that a turn took in.
+	ObservedSeq int64
+}
