@@ -31,6 +31,9 @@ type Request struct {
 	Account    string
 	Chat       Chat
 	Sender     Sender
+	// Text is what the user wrote, without the name, quote and pictures that the last
+	// of Messages may hold as well.
+	Text string
 	// Messages is the whole context, oldest first: system prompt, summary,
 	// history, and last the user's message. It fits the window and holds whole
 	// tool groups only.

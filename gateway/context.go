@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
@@ -42,7 +43,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	if err != nil {
 		return nil, r.unreadable(ctx, err)
 	}
-	users, quote, err := r.userMessages(ctx)
+	users, err := r.userMessages(ctx)
 	if err != nil {
 		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
 	}
@@ -51,7 +52,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
 	in.History = append(in.History, seed...)
 	in.Observed = append(observed, users[:last]...)
-	in.User, in.Quote = users[last], quote
+	in.User = users[last]
 	out, err := window.Build(in)
 	if errors.Is(err, window.ErrTooLarge) {
 		return nil, failed(models.InboundFailed, models.CodeTooLarge, oneLine(err.Error()), text.Say(r.lang, text.TooLarge))
@@ -65,7 +66,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 		Channel: r.head.Channel, Account: r.head.Account,
 		Chat:     agents.Chat{ID: m.Chat.ID, Type: string(m.Chat.Type), Name: m.Chat.Name, ThreadID: m.Chat.ThreadID},
 		Sender:   agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
-		Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
+		Text: ownWords(users), Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
 	}
 	if stored.Session != nil {
 		request.Model = stored.Session.Model
@@ -210,14 +211,13 @@ func (r *turn) observed(ctx context.Context, after int64) ([]*models.SessionMess
 
 // userMessages are the messages that the turn answers, oldest first, those that
 // were interrupted before them.
-func (r *turn) userMessages(ctx context.Context) ([]*models.SessionMessage, *window.Quote, error) {
+func (r *turn) userMessages(ctx context.Context) ([]*models.SessionMessage, error) {
 	var out []*models.SessionMessage
-	var quote *window.Quote
 	rows := append(append([]*models.Inbound{}, r.t.Interrupted...), r.t.Inbounds...)
 	for _, in := range rows {
 		env, err := decodeEnvelope(in)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if in == r.head {
 			env = r.env
@@ -225,11 +225,17 @@ func (r *turn) userMessages(ctx context.Context) ([]*models.SessionMessage, *win
 		r.enrich(ctx, env)
 		content, images := r.read(ctx, env, env.Message.Text)
 		out = append(out, r.userMessage(in, env, content, images))
-		if q := env.Message.Quote; q != nil {
-			quote = &window.Quote{Sender: q.SenderName, Text: q.Text}
-		}
 	}
-	return out, quote, nil
+	return out, nil
+}
+
+// ownWords is what the person wrote in the messages that are answered together.
+func ownWords(users []*models.SessionMessage) string {
+	texts := make([]string, len(users))
+	for i, m := range users {
+		texts[i] = m.Content
+	}
+	return strings.Join(texts, "\n")
 }
 
 func (r *turn) userMessage(in *models.Inbound, env *envelope, content string, images []string) *models.SessionMessage {
@@ -237,6 +243,9 @@ func (r *turn) userMessage(in *models.Inbound, env *envelope, content string, im
 		ID: models.NewMessageID(r.g.now()), Slot: r.head.Slot, Role: models.RoleUser, Content: content, Images: images,
 		SenderID: env.Message.Sender.ID, SenderName: env.Message.Sender.Name,
 		PlatformMessageID: in.PlatformMessageID, CreatedAt: in.ReceivedAt,
+	}
+	if q := env.Message.Quote; q != nil && q.Text != "" {
+		m.Quote = &models.Quote{Sender: q.SenderName, Text: q.Text}
 	}
 	m.TokenCount = tokens.Message(m, nil)
 	return m

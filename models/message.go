@@ -57,6 +57,14 @@ type SessionMessage struct {
 	Reasoning *string `json:"-"`
 	// Observed marks group talk that was not addressed to the bot.
 	Observed bool `json:"-"`
+	// Quote is what the message answers to, if it quotes something.
+	Quote *Quote `json:"-"`
+}
+
+// Quote is a message that another one answers to.
+type Quote struct {
+	Sender string `json:"sender,omitempty"`
+	Text   string `json:"text"`
 }
 
 // Clone returns a deep copy.
@@ -67,6 +75,10 @@ func (m *SessionMessage) Clone() *SessionMessage {
 	if m.Reasoning != nil {
 		r := *m.Reasoning
 		c.Reasoning = &r
+	}
+	if m.Quote != nil {
+		q := *m.Quote
+		c.Quote = &q
 	}
 	return &c
 }

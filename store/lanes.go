@@ -47,6 +47,9 @@ type MergeRule struct {
 	// follow one another, none of them awaited, each within Debounce of the one before.
 	Merge    bool
 	Debounce time.Duration
+	// Same says whether two such messages go to the same place (chat and thread),
+	// which a store does not know; it must be pure. Nil: they do.
+	Same func(before, next *models.Inbound) bool
 }
 
 // Turn is what a claimed lane has to do next.

@@ -21,7 +21,7 @@ type body struct {
 	SenderNick        str             `json:"senderNick"`
 	ChatbotUserID     str             `json:"chatbotUserId"`
 	RobotCode         str             `json:"robotCode"`
-	IsInAtList        boolean         `json:"isInAtList"`
+	IsInAtList        *boolean        `json:"isInAtList"`
 	AtUsers           list[atUser]    `json:"atUsers"`
 	CreateAt          number          `json:"createAt"`
 	SessionWebhook    str             `json:"sessionWebhook"`

@@ -36,9 +36,6 @@ const (
 	beginning = "…"
 )
 
-// finishWaits are between the attempts to finish a card.
-var finishWaits = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
-
 // cardState is what is stored with a preview.
 type cardState struct {
 	OutTrackID string `json:"outTrackId"`
@@ -51,6 +48,8 @@ type cards struct {
 	bucket *rate.Limiter
 	shown  *recent[cardPace]
 	pause  *recent[time.Time]
+	// waits are between the attempts to finish a card.
+	waits []time.Duration
 }
 
 type cardPace struct {
@@ -61,7 +60,7 @@ type cardPace struct {
 func newCards(c clock.Clock, pace time.Duration) *cards {
 	return &cards{
 		clock: c, pace: pace, bucket: rate.NewLimiter(updatesPerSecond, updatesPerSecond),
-		shown: newRecent[cardPace](remembered), pause: newRecent[time.Time](1),
+		shown: newRecent[cardPace](remembered), pause: newRecent[time.Time](1), waits: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second},
 	}
 }
 
@@ -214,10 +213,10 @@ func (a *Adapter) UpdatePreview(ctx context.Context, p *models.Preview, text str
 	if err != nil {
 		return sendError(err)
 	}
-	content, _ := fitCard(text)
-	if strings.TrimSpace(content) == "" || !a.cards.admit(s.OutTrackID, content) {
+	if strings.TrimSpace(text) == "" || !a.cards.admit(s.OutTrackID, text) {
 		return nil
 	}
+	content, _ := fitCard(text)
 	err = a.stream(ctx, cardStream{OutTrackID: s.OutTrackID, GUID: uuid.NewString(), Content: content})
 	switch classOf(err) {
 	case classRate, classBusy:
@@ -232,8 +231,12 @@ func (a *Adapter) UpdatePreview(ctx context.Context, p *models.Preview, text str
 // fitCard returns text as a card shows it, cut to what fits; whole tells whether
 // all of it does.
 func fitCard(text string) (content string, whole bool) {
-	content = cardShape(markdown.CloseFence(text))
-	if utf8.RuneCountInString(content) <= maxCardContent {
+	head, cut := text, false
+	if most := 2 * utf8.UTFMax * maxCardContent; len(text) > most { // spare the work on what cannot be shown
+		head, cut = strings.ToValidUTF8(text[:most], ""), true
+	}
+	content = cardShape(markdown.CloseFence(head))
+	if !cut && utf8.RuneCountInString(content) <= maxCardContent {
 		return content, true
 	}
 	pieces := markdown.Split(content, func(s string) bool { return utf8.RuneCountInString(s) <= maxCardContent-2 })
@@ -262,19 +265,25 @@ func (a *Adapter) FinishPreview(ctx context.Context, p *models.Preview, d *model
 		GUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte(s.OutTrackID+"\x00"+d.ID)).String(),
 	}
 	err = a.finish(ctx, update)
-	switch kind := kindOfFinish(err); {
-	case err != nil && kind == adapters.Gone:
+	switch kindOfFinish(err) {
+	case "":
+		if !whole {
+			return adapters.Sent{}, gone(fmt.Errorf("the text is longer than a card can show (%d characters)", maxCardContent))
+		}
+		return adapters.Sent{PlatformMessageID: s.OutTrackID}, nil
+	case adapters.Gone:
 		if classOf(err) != classCard {
 			update.IsError, update.Content, update.GUID = true, beginning, uuid.NewString()
 			_ = a.finish(ctx, update) // best effort: the text goes out as a message
 		}
 		return adapters.Sent{}, gone(err)
-	case err != nil:
-		return adapters.Sent{}, sendError(err)
-	case !whole:
-		return adapters.Sent{}, gone(fmt.Errorf("the text is longer than a card can show (%d characters)", maxCardContent))
+	case adapters.Unknown:
+		if classOf(err) == classUnclear { // the platform answers, but cannot do it
+			return adapters.Sent{}, gone(err)
+		}
+		return adapters.Sent{}, &adapters.SendError{Kind: adapters.Retry, Err: err} // safe to repeat
 	}
-	return adapters.Sent{PlatformMessageID: s.OutTrackID}, nil
+	return adapters.Sent{}, sendError(err)
 }
 
 // finish makes a final update, and again if it came too fast or nobody knows what
@@ -282,11 +291,11 @@ func (a *Adapter) FinishPreview(ctx context.Context, p *models.Preview, d *model
 func (a *Adapter) finish(ctx context.Context, update cardStream) error {
 	for attempt := 0; ; attempt++ {
 		err := a.stream(ctx, update)
-		if err == nil || attempt == len(finishWaits) || kindOfFinish(err) == adapters.Gone {
+		if err == nil || attempt == len(a.cards.waits) || kindOfFinish(err) == adapters.Gone {
 			return err
 		}
 		a.cards.tooFast() // the others make room
-		wait := finishWaits[attempt]
+		wait := a.cards.waits[attempt]
 		if clock.Sleep(ctx, a.clock, wait/2+rand.N(wait)) != nil {
 			return err
 		}

@@ -222,6 +222,30 @@ func TestCardThatCannotHoldTheText(t *testing.T) {
 	}
 }
 
+func TestUnclearEndOfACard(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault dingtalktest.Fault
+		want  adapters.SendErrorKind
+	}{
+		"the platform cannot":   {dingtalktest.Refusal(500, "system.error"), adapters.Gone},
+		"nobody answers":        {dingtalktest.Fault{Drop: true}, adapters.Retry},
+		"too fast all the time": {dingtalktest.Refusal(403, "Forbidden.AccessDenied.QpsLimitForApi"), adapters.RateLimited},
+	} {
+		b := newBench(t, withCards())
+		b.adapter.cards.waits = []time.Duration{time.Millisecond}
+		b.run()
+		m := b.inGroup()
+		p := b.opened(m)
+		b.platform.Fail(dingtalktest.OpCardStream, c.fault, c.fault)
+		if _, err := b.adapter.FinishPreview(t.Context(), p, replyTo(m, "text")); kindOfErr(err) != c.want {
+			t.Errorf("%s: kind %q, want %q (%v)", name, kindOfErr(err), c.want, err)
+		}
+		if _, err := b.adapter.FinishPreview(t.Context(), p, replyTo(m, "text")); err != nil {
+			t.Errorf("%s: a later attempt: %v", name, err)
+		}
+	}
+}
+
 func TestCardThatWasNeverShown(t *testing.T) {
 	b := newBench(t, withCards())
 	b.run()

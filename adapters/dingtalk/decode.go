@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // Errors of what will never be a message, however often it comes.
@@ -45,6 +46,8 @@ func (d *decoder) decode(data []byte, deliveryID string) (*adapters.Message, *ad
 		return nil, nil, fmt.Errorf("%w: conversationId is missing", errNotAMessage)
 	case b.ConversationType != typeDirect && b.ConversationType != typeGroup:
 		return nil, nil, fmt.Errorf("%w: conversationType %q", errNotAMessage, clip(string(b.ConversationType), 20))
+	case max(len(b.MsgID), len(b.ConversationID), len(b.SenderID), len(b.SenderStaffID)) > models.MaxForeignID:
+		return nil, nil, fmt.Errorf("%w: an id is longer than %d bytes", errNotAMessage, models.MaxForeignID)
 	case b.SenderID == "" && b.SenderStaffID == "":
 		return nil, nil, fmt.Errorf("%w: the sender is missing", errNotAMessage)
 	case b.SenderID != "" && b.SenderID == b.ChatbotUserID:
@@ -63,7 +66,7 @@ func (d *decoder) decode(data []byte, deliveryID string) (*adapters.Message, *ad
 		RawType:     string(b.MsgType),
 		Raw:         withoutWebhook(data),
 	}
-	m.Mentioned = m.Chat.Type == adapters.Direct || bool(b.IsInAtList)
+	m.Mentioned = m.Chat.Type == adapters.Direct || mentioned(&b)
 	if b.CreateAt > 0 {
 		m.SentAt = time.UnixMilli(int64(b.CreateAt)).UTC()
 	}
@@ -71,6 +74,12 @@ func (d *decoder) decode(data []byte, deliveryID string) (*adapters.Message, *ad
 		m.Unsupported, m.Text = true, c.unsupported
 	}
 	return m, nil, nil
+}
+
+// mentioned reports whether a group message addresses the robot. The platform
+// delivers no others, so one that does not tell does.
+func mentioned(b *body) bool {
+	return b.IsInAtList == nil || bool(*b.IsInAtList)
 }
 
 func quotaNotice(data []byte, b *body) *adapters.Event {

@@ -102,6 +102,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"msgId":"m","conversationId":"c","conversationType":"3","senderId":"s"}`, errNotAMessage},
 		{`{"msgId":"m","conversationId":"cidGroup","conversationType":"1"}`, errNotAMessage},
 		{`{"msgId":"m","conversationType":"1","senderId":"s"}`, errNotAMessage},
+		{`{"msgId":"` + strings.Repeat("m", 257) + `","conversationId":"c","conversationType":"1","senderId":"s"}`, errNotAMessage},
 		{`{"msgId":"m","conversationId":"c","conversationType":"2","senderId":"$:b","chatbotUserId":"$:b","msgtype":"text","text":{"content":"loop"}}`, errOwnMessage},
 	} {
 		m, e, err := testDecoder(t).decode([]byte(c.body), "")
@@ -113,11 +114,18 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestChatTypeComesFromConversationTypeAlone(t *testing.T) {
 	for kind, want := range map[string]adapters.ChatType{"1": adapters.Direct, "2": adapters.Group} {
-		body := `{"msgId":"m","conversationId":"cidSame==","conversationType":"` + kind + `","senderId":"s","conversationTitle":"x","msgtype":"text","text":{"content":"x"}}`
+		body := `{"msgId":"m","conversationId":"cidSame==","conversationType":"` + kind + `","senderId":"s","conversationTitle":"x","isInAtList":false,"msgtype":"text","text":{"content":"x"}}`
 		m, _, err := testDecoder(t).decode([]byte(body), "")
 		if err != nil || m.Chat.Type != want || m.Mentioned != (want == adapters.Direct) {
 			t.Errorf("%s: %+v, %v", kind, m, err)
 		}
+	}
+}
+
+func TestGroupMessageThatDoesNotTellIsAMention(t *testing.T) {
+	body := `{"msgId":"m","conversationId":"c","conversationType":"2","senderId":"s","msgtype":"text","text":{"content":"x"}}`
+	if m, _, err := testDecoder(t).decode([]byte(body), ""); err != nil || !m.Mentioned {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 

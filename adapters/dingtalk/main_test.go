@@ -98,7 +98,9 @@ func (b *bench) run() (stop func()) {
 		})
 	}
 	b.t.Cleanup(stop)
-	b.until("the adapter is connected", func() bool { return b.adapter.Status().Connected })
+	b.until("the adapter is connected, and the platform knows it", func() bool {
+		return b.adapter.Status().Connected && (b.adapter.cfg.Mode == ModeWebhook || b.platform.Connections() > 0)
+	})
 	return stop
 }
 

@@ -50,8 +50,13 @@ func (a *Adapter) send(ctx context.Context, d *models.Delivery) (adapters.Sent, 
 	for _, f := range unsent {
 		text = paragraph(text, notSent(f.name))
 	}
-	if err != nil || strings.TrimSpace(text) == "" {
-		return adapters.Sent{PlatformMessageID: id}, err
+	switch {
+	case err != nil:
+		return adapters.Sent{}, err
+	case strings.TrimSpace(text) == "" && id == "":
+		return adapters.Sent{}, refused("there is nothing to send")
+	case strings.TrimSpace(text) == "":
+		return adapters.Sent{PlatformMessageID: id}, nil
 	}
 	id, err = a.sendText(ctx, to, d.ID, text)
 	if classOf(err) == classContent && d.Kind == models.DeliveryAnswer {

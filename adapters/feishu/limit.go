@@ -58,10 +58,17 @@ func (l *limiter) wait(ctx context.Context, target string) error {
 	if err := l.quota(); err != nil {
 		return err
 	}
-	limits := []*rate.Limiter{l.second, l.minute}
 	if target != "" {
-		limits = append(limits, l.chat(target))
+		// First, so that a busy chat takes nothing from the others while it waits.
+		if err := l.queue(ctx, l.chat(target)); err != nil {
+			return err
+		}
 	}
+	return l.queue(ctx, l.second, l.minute)
+}
+
+// queue waits until all limits let one call through.
+func (l *limiter) queue(ctx context.Context, limits ...*rate.Limiter) error {
 	now := l.clock.Now()
 	var delay time.Duration
 	reserved := make([]*rate.Reservation, len(limits))

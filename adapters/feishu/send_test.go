@@ -1,27 +1,12 @@
 package feishu
 
 import (
-	"bytes"
-	"context"
-	"encoding/base64"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/adapters/adaptertest"
 	"github.com/chatkeep/chatkeep/adapters/feishu/feishutest"
-	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
 )
 
@@ -196,158 +181,6 @@ func TestLadderEnds(t *testing.T) {
 	}
 }
 
-func TestErrorTable(t *testing.T) {
-	kinds := map[int]adapters.SendErrorKind{
-		99991661: adapters.Retry, 99991663: adapters.Retry, 99991664: adapters.Retry, 99991671: adapters.Retry,
-		99991672: adapters.Unavailable, 99991676: adapters.Unavailable, 99991679: adapters.Unavailable, 230027: adapters.Unavailable,
-		99991543: adapters.Unavailable, 10003: adapters.Unavailable, 10014: adapters.Unavailable,
-		99991662: adapters.Unavailable, 99991673: adapters.Unavailable, 230006: adapters.Unavailable, 232025: adapters.Unavailable,
-		99991400: adapters.RateLimited, 230020: adapters.RateLimited, 11232: adapters.RateLimited,
-		99991403: adapters.Unavailable,
-		230001:   adapters.Refused, 230025: adapters.Refused, 230099: adapters.Refused,
-		230002: adapters.TargetGone, 230013: adapters.TargetGone, 230045: adapters.TargetGone, 232009: adapters.TargetGone,
-		230011: adapters.Refused, 231003: adapters.Refused, 230028: adapters.Refused, 230035: adapters.Refused, 230050: adapters.Refused,
-		230072: adapters.Gone, 230031: adapters.Gone, 300309: adapters.Gone, 300313: adapters.Gone, 300317: adapters.Gone, 200850: adapters.Gone,
-		234001: adapters.Refused, 234002: adapters.Refused, 234043: adapters.Refused,
-		987654: adapters.Refused,
-	}
-	for code, want := range kinds {
-		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
-			header := http.Header{"X-Ogw-Ratelimit-Reset": {"12"}}
-			err := sendError(apiErrorOf("test", &larkcore.ApiResp{StatusCode: status, Header: header}, larkcore.CodeError{Code: code, Msg: "m"}))
-			e := adapters.SendErrorOf(err)
-			if e.Kind != want || e.Code != strconv.Itoa(code) {
-				t.Errorf("code %d, HTTP %d: kind %q, want %q", code, status, e.Kind, want)
-			}
-			if e.RetryAfter != 12*time.Second {
-				t.Errorf("code %d: RetryAfter %v", code, e.RetryAfter)
-			}
-		}
-	}
-	for code := range codes {
-		if _, ok := kinds[code]; !ok && codes[code] != classContent && codes[code] != classServer && code != 99991401 {
-			t.Errorf("code %d is not in this test", code)
-		}
-	}
-	for status, want := range map[int]adapters.SendErrorKind{429: adapters.RateLimited, 500: adapters.Unknown, 502: adapters.Unknown, 400: adapters.Refused} {
-		err := sendError(apiErrorOf("test", &larkcore.ApiResp{StatusCode: status}, larkcore.CodeError{Code: 1}))
-		if e := adapters.SendErrorOf(err); e.Kind != want {
-			t.Errorf("HTTP %d: kind %q, want %q", status, e.Kind, want)
-		}
-	}
-}
-
-func TestMissingPermissionIsNamed(t *testing.T) {
-	code := larkcore.CodeError{Code: 99991672, Msg: "Access denied"}
-	code.Err = &struct {
-		LogID                string                                   `json:"log_id,omitempty"`
-		Troubleshooter       string                                   `json:"troubleshooter,omitempty"`
-		Details              []*larkcore.CodeErrorDetail              `json:"details,omitempty"`
-		PermissionViolations []*larkcore.CodeErrorPermissionViolation `json:"permission_violations,omitempty"`
-		FieldViolations      []*larkcore.CodeErrorFieldViolation      `json:"field_violations,omitempty"`
-		Helps                []*larkcore.CodeErrorHelp                `json:"helps,omitempty"`
-	}{PermissionViolations: []*larkcore.CodeErrorPermissionViolation{{Subject: "im:message:send_as_bot"}}}
-	if err := apiErrorOf("send", nil, code); !strings.Contains(err.Error(), "im:message:send_as_bot") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestRevokedTokenIsFetchedOnceForAll(t *testing.T) {
-	r := startRig(t, rigOptions{})
-	const senders = 20
-	var messages []*adapters.Message
-	for i := range senders {
-		messages = append(messages, r.said(feishutest.Said{ChatID: fmt.Sprintf("oc_%d", i), Text: "hi"}))
-	}
-	before := r.platform.TokenFetches()
-	r.platform.RevokeTokens()
-	var wg sync.WaitGroup
-	for i, m := range messages {
-		wg.Go(func() {
-			if _, err := r.send(adaptertest.Delivery(m, fmt.Sprintf("dlv_%d", i), "hello")); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := r.platform.TokenFetches() - before; n != 1 {
-		t.Errorf("%d token fetches, want 1", n)
-	}
-	if n := len(r.platform.FromBot()); n != senders {
-		t.Errorf("%d messages, want %d", n, senders)
-	}
-}
-
-func TestFirstTokenIsFetchedOnceForAll(t *testing.T) {
-	fetches := 0
-	release := make(chan struct{})
-	s := &tokenSource{clock: clock.Real(), fetch: func(context.Context) (string, time.Duration, error) {
-		fetches++
-		<-release
-		return "t", time.Hour, nil
-	}}
-	impatient, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if _, err := s.get(impatient); !errors.Is(err, context.Canceled) {
-			t.Errorf("err = %v", err)
-		}
-	})
-	cancel()
-	wg.Wait()
-	for range 10 {
-		wg.Go(func() {
-			if token, err := s.get(t.Context()); token != "t" || err != nil {
-				t.Errorf("%q, %v", token, err)
-			}
-		})
-	}
-	close(release)
-	wg.Wait()
-	if fetches != 1 {
-		t.Errorf("%d fetches", fetches)
-	}
-}
-
-func TestTokenIsRenewedBeforeItEnds(t *testing.T) {
-	fake := clock.NewFake(time.Unix(1_800_000_000, 0))
-	fetches := 0
-	s := &tokenSource{clock: fake, fetch: func(context.Context) (string, time.Duration, error) {
-		fetches++
-		return fmt.Sprintf("t%d", fetches), 2 * time.Hour, nil
-	}}
-	get := func() string {
-		token, err := s.get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return token
-	}
-	if get() != "t1" || get() != "t1" {
-		t.Error("the token is not kept")
-	}
-	fake.Advance(2*time.Hour - tokenMargin)
-	if get() != "t2" {
-		t.Error("the token is used to its end")
-	}
-	s.evict("t1")
-	if get() != "t2" {
-		t.Error("a newer token was evicted")
-	}
-}
-
-func TestWrongSecretIsUnavailable(t *testing.T) {
-	r := newRig(t, rigOptions{config: func(c *Config) { c.AppSecret = "wrong" }})
-	t.Cleanup(r.close)
-	_, err := r.send(&models.Delivery{ID: "dlv_1", Text: "hello", Target: models.Target{ChatID: "oc_1"}})
-	if e := adapters.SendErrorOf(err); e.Kind != adapters.Unavailable || e.Code != "10014" {
-		t.Errorf("err = %v", err)
-	}
-	if strings.Contains(err.Error(), "wrong") {
-		t.Errorf("the error holds the secret: %v", err)
-	}
-}
-
 func TestPlatformDownIsRetried(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	t.Cleanup(r.close)
@@ -355,91 +188,6 @@ func TestPlatformDownIsRetried(t *testing.T) {
 	_, err := r.send(&models.Delivery{ID: "dlv_1", Text: "hello", Target: models.Target{ChatID: "oc_1"}})
 	if e := adapters.SendErrorOf(err); e.Kind != adapters.Retry {
 		t.Errorf("err = %v", err)
-	}
-}
-
-func TestChatLimit(t *testing.T) {
-	r := startRig(t, rigOptions{platform: feishutest.Options{ChatQPS: 5}})
-	m := r.said(feishutest.Said{ChatID: "oc_1", Text: "hi"})
-	for i := range 12 {
-		r.mustSend(m, fmt.Sprintf("dlv_%d", i), "hello")
-	}
-}
-
-func TestLimiterTellsToWait(t *testing.T) {
-	fake := clock.NewFake(time.Unix(1_800_000_000, 0))
-	l := newLimiter(fake)
-	waiting, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	refused := false
-	for range 40 {
-		now := fake.Now()
-		if d := l.chat("oc_1").TokensAt(now); d < -float64(longestQueue/time.Second*chatRate) {
-			err := l.wait(waiting, "oc_1")
-			e := adapters.SendErrorOf(err)
-			if e.Kind != adapters.RateLimited || e.RetryAfter <= 0 {
-				t.Errorf("err = %v", err)
-			}
-			refused = true
-			break
-		}
-		wg.Go(func() { _ = l.wait(waiting, "oc_1") })
-		before := l.chat("oc_1").TokensAt(now)
-		for l.chat("oc_1").TokensAt(now) == before {
-		}
-	}
-	if !refused {
-		t.Error("the queue has no end")
-	}
-	if err := l.wait(waiting, "oc_2"); err != nil {
-		t.Errorf("another chat waits too: %v", err)
-	}
-	cancel()
-	wg.Wait()
-}
-
-func TestFiles(t *testing.T) {
-	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/report.pdf" {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/pdf")
-		_, _ = io.WriteString(w, "%PDF-1.4")
-	}))
-	t.Cleanup(files.Close)
-	r := startRig(t, rigOptions{})
-	m := r.said(feishutest.Said{ChatID: "oc_1", Text: "hi"})
-	png := []byte("\x89PNG\r\n\x1a\n0000")
-	d := adaptertest.Delivery(m, "dlv_1", "here")
-	d.Files = []string{
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(png),
-		files.URL + "/report.pdf",
-		files.URL + "/missing.pdf",
-		"data:text/plain,hello%20world",
-	}
-	for range 2 { // the second attempt shows nothing new
-		if _, err := r.send(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var types []string
-	for _, v := range r.platform.FromBot() {
-		types = append(types, v.Type)
-	}
-	if want := []string{"interactive", "image", "file", "text", "file"}; !slices.Equal(types, want) {
-		t.Errorf("types %q, want %q", types, want)
-	}
-	views := r.platform.FromBot()
-	key := fields[fileContent]([]byte(views[1].Raw)).ImageKey
-	if b, ok := r.platform.Blob(key); !ok || !bytes.Equal(b.Data, png) {
-		t.Error("the picture did not arrive")
-	}
-	if b, _ := r.platform.Blob(fields[fileContent]([]byte(views[2].Raw)).FileKey); b.Name != "report.pdf" {
-		t.Errorf("name %q", b.Name)
-	}
-	if views[3].Text != files.URL+"/missing.pdf" {
-		t.Errorf("text %q", views[3].Text)
 	}
 }
 
@@ -487,31 +235,6 @@ func TestUUIDs(t *testing.T) {
 			}
 			seen[uuid] = true
 		}
-	}
-}
-
-func TestRenderTables(t *testing.T) {
-	r := newRig(t, rigOptions{})
-	t.Cleanup(r.close)
-	table := "| name | value |\n|---|---|\n| a | 1 |\n\n"
-	pieces := r.adapter.Render(adapters.Answer{Text: strings.Repeat(table, 8)})
-	if len(pieces) != 1 || strings.Count(pieces[0], "|---|---|") != 8 {
-		t.Fatalf("the text itself keeps its tables: %q", pieces)
-	}
-	if n := strings.Count(finalCard(pieces[0]), "|---|---|"); n != maxTables {
-		t.Errorf("%d tables in the card, want %d", n, maxTables)
-	}
-	if n := strings.Count(finalCard(pieces[0]), "- **a**: 1"); n != 8-maxTables {
-		t.Errorf("%d lists in the card", n)
-	}
-}
-
-func TestRenderPictures(t *testing.T) {
-	r := newRig(t, rigOptions{})
-	t.Cleanup(r.close)
-	got := r.adapter.Render(adapters.Answer{Text: "![chart](https://x/y.png) ![k](img_v3_1)\n```\n![a](b)\n```"})[0]
-	if want := "[chart](https://x/y.png) ![k](img_v3_1)\n```\n![a](b)\n```"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -264,7 +264,7 @@ func TestFinishWhatWasNeverShown(t *testing.T) {
 }
 
 func TestCrashBetweenShowingAndStoring(t *testing.T) {
-	r, _ := streamRig(t)
+	r := startRig(t, rigOptions{})
 	m := r.said(feishutest.Said{ChatID: "oc_1", Text: "hi"})
 	p := &models.Preview{ID: "pre_1", InboundID: "inb_1", Target: adaptertest.Target(m)}
 	if err := r.adapter.OpenPreview(t.Context(), p); err != nil {

@@ -45,15 +45,14 @@ func New(cfg Config, c clock.Clock) *Agent { return &Agent{cfg: cfg, clock: c} }
 // Probe always succeeds.
 func (a *Agent) Probe(context.Context) error { return nil }
 
-// Respond answers with the last user message's text; "…" if that is
-// empty. It reports no usage, as there is no provider to count.
+// Respond answers with what the user wrote; "…" if that is empty. It reports no usage, as there is no provider to count.
 func (a *Agent) Respond(ctx context.Context, req *agents.Request, emit func(agents.Event)) (*agents.Response, error) {
 	if a.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.cfg.Timeout)
 		defer cancel()
 	}
-	text := lastUserText(req.Messages)
+	text := cmp.Or(req.Text, lastUserText(req.Messages))
 	screen := provider.NewScreen(emit, req.Stream)
 	wait := a.cfg.Delay
 	for _, piece := range split(text, a.cfg.ChunkRunes) {

@@ -81,9 +81,11 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().StringVar(&f.config, "config", os.Getenv("CHATKEEP_CONFIG"), "configuration file (YAML or JSON)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
+	})
 	root.AddCommand(
-		newServe(f), newRun(f), newChat(f), newSession(f), newMigrate(f), newConfig(f),
+		newServe(f), newSimulate(), newRun(f), newChat(f), newSession(f), newMigrate(f), newConfig(f),
 		newDoctor(f), newHealth(f), newVersion(), newCompletion(),
 	)
 	return root

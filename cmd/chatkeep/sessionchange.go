@@ -25,7 +25,7 @@ func (f *changeFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 }
 
-// change is one operation on a session; did says what it came to, with a %d.
+// run carries out one operation on a session; did says what it came to, with a %d.
 func (f *changeFlags) run(cmd *cobra.Command, cf *flags, arg, did string, do func(ctx context.Context, g *gateway.Gateway, st store.Store, key string) (gateway.Change, error)) error {
 	k, err := sessionKey(arg)
 	if err != nil {
@@ -95,7 +95,7 @@ func newSessionRestore(f *flags) *cobra.Command {
 
 // nothingToRestore tells a missing reset from a missing session, which was looked for before.
 func nothingToRestore(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 		return errors.New("no reset of the current slot is kept any more; there is nothing to restore")
 	}
 	return err

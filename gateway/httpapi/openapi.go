@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	_ "embed"
+	_ "embed" // the API's description
 	"net/http"
 
 	"github.com/gin-gonic/gin"

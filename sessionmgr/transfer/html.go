@@ -28,6 +28,7 @@ type sessionPart struct {
 type messagePart struct {
 	Role    models.Role
 	Heading string
+	Quote   string
 	Content string
 	Images  []imagePart
 	Calls   []models.ToolCall
@@ -50,6 +51,9 @@ func (d *page) slot(s *models.ContextSlot) error { return pageParts.ExecuteTempl
 
 func (d *page) message(m *models.SessionMessage) error {
 	part := messagePart{Role: m.Role, Heading: heading(m), Content: m.Content, Calls: m.ToolCalls}
+	if m.Quote != nil {
+		part.Quote = quoted(m.Quote)
+	}
 	for _, image := range m.Images {
 		part.Images = append(part.Images, imageOf(image))
 	}

@@ -43,8 +43,9 @@ type Session struct {
 type Message struct {
 	models.SessionMessage
 
-	Reasoning *string `json:"reasoning,omitempty"`
-	Observed  bool    `json:"observed,omitempty"`
+	Reasoning *string       `json:"reasoning,omitempty"`
+	Observed  bool          `json:"observed,omitempty"`
+	Quote     *models.Quote `json:"quote,omitempty"`
 }
 
 type jsonl struct{ lines *json.Encoder }
@@ -71,7 +72,7 @@ func (j jsonl) session(s *models.Session, _ []*models.ContextSlot) error {
 func (j jsonl) slot(s *models.ContextSlot) error { return j.lines.Encode(Record{Slot: s}) }
 
 func (j jsonl) message(m *models.SessionMessage) error {
-	out := &Message{SessionMessage: *m, Reasoning: m.Reasoning, Observed: m.Observed}
+	out := &Message{SessionMessage: *m, Reasoning: m.Reasoning, Observed: m.Observed, Quote: m.Quote}
 	if out.Images == nil {
 		out.Images = []string{} // one spelling, whatever store it comes from
 	}

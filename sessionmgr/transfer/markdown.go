@@ -32,6 +32,9 @@ func (d *markdown) slot(s *models.ContextSlot) error {
 func (d *markdown) message(m *models.SessionMessage) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s\n", heading(m))
+	if q := m.Quote; q != nil {
+		fmt.Fprintf(&b, "\n> %s\n", strings.ReplaceAll(quoted(q), "\n", "\n> "))
+	}
 	if m.Content != "" {
 		if m.Role == models.RoleTool {
 			fence(&b, "", m.Content)
@@ -101,6 +104,14 @@ func heading(m *models.SessionMessage) string {
 		who += " (background)"
 	}
 	return who + ", " + stamp(m.CreatedAt)
+}
+
+// quoted is what a message answers to.
+func quoted(q *models.Quote) string {
+	if q.Sender == "" {
+		return q.Text
+	}
+	return oneLine(q.Sender) + ": " + q.Text
 }
 
 func stamp(t time.Time) string {

@@ -65,7 +65,7 @@ func drawInput(t *rapid.T) Input {
 		in.Observed = append(in.Observed, m)
 	}
 	if rapid.Bool().Draw(t, "quoted") {
-		in.Quote = &Quote{Sender: "Bob", Text: texts.Draw(t, "quote")}
+		in.User.Quote = &models.Quote{Sender: "Bob", Text: texts.Draw(t, "quote")}
 	}
 	if rapid.Bool().Draw(t, "focused") {
 		in.Focus = &models.Focus{KeepSystem: rapid.Bool().Draw(t, "keepSystem"), RecentMessages: rapid.IntRange(0, 10).Draw(t, "recent"), SummaryOverride: texts.Draw(t, "override")}
@@ -96,7 +96,7 @@ func TestContextIsAlwaysValid(t *testing.T) {
 			if !errors.Is(err, ErrTooLarge) {
 				t.Fatal(err)
 			}
-			alone := Input{SystemPrompt: in.SystemPrompt, User: in.User, Quote: in.Quote, Named: in.Named, Budget: in.Budget, Limits: in.Limits}
+			alone := Input{SystemPrompt: in.SystemPrompt, User: in.User, Named: in.Named, Budget: in.Budget, Limits: in.Limits}
 			if _, err := Build(alone); !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("refused though prompt and message fit: %v", err)
 			}

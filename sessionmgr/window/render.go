@@ -3,6 +3,8 @@ package window
 import (
 	"strings"
 	"unicode"
+
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // Marks of what is data: said by somebody, not by who is answered.
@@ -12,16 +14,10 @@ const (
 	linePrefix   = "> "
 )
 
-// Quote is a message that another one answers to.
-type Quote struct {
-	Sender string
-	Text   string
-}
-
 // RenderUser returns a user's words as the model sees them. They come last, as
 // they are: alone, behind the speaker's name if one is given, behind a quote if
 // there is one.
-func RenderUser(name string, quote *Quote, text string) string {
+func RenderUser(name string, quote *models.Quote, text string) string {
 	if name = CleanName(name); name != "" {
 		text = name + ": " + text
 	}

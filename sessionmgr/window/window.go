@@ -28,8 +28,6 @@ type Input struct {
 	Observed []*models.SessionMessage
 	// User is the new message; nil shows what would be sent before it.
 	User *models.SessionMessage
-	// Quote is what User answers to, if it quotes something.
-	Quote *Quote
 	// Named puts the speaker's name before user texts: the session has several.
 	Named bool
 	// Forms holds the frozen pruned form of tool results, by Seq.
@@ -160,7 +158,7 @@ func (b *builder) user() []Message {
 	}
 	m := b.in.User.Clone()
 	m.Role, m.ToolCalls, m.ToolCallID = models.RoleUser, nil, ""
-	m.Content = RenderUser(b.speaker(m), b.in.Quote, m.Content)
+	m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
 	return []Message{b.measureAs(b.in.User, m, PrunedNot)}
 }
 
@@ -176,7 +174,7 @@ func (b *builder) load(stored []*models.SessionMessage) []Message {
 		case m.Role == models.RoleUser && m.Observed:
 			m.Content = RenderObserved(speakerOf(m), m.Content)
 		case m.Role == models.RoleUser:
-			m.Content = RenderUser(b.speaker(m), nil, m.Content)
+			m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
 		case m.Role == models.RoleTool:
 			if form, frozen := b.in.Forms[m.Seq]; frozen && m.Seq > 0 {
 				m.Content, pruned = form.Content, form.Pruned

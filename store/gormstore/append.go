@@ -10,7 +10,7 @@ import (
 
 // slotInLane is a lane, locked, with one of its slots.
 type slotInLane struct {
-	Lane       laneRow `gorm:"embedded"`
+	Lane       laneRow
 	HasSession int
 	SlotName   *string
 	ContextID  []byte
@@ -24,13 +24,13 @@ func lockWithSlot(t *tx, key, slot string) (row slotInLane, found bool, err erro
 			s.name AS slot_name, s.context_id, COALESCE(s.next_seq, 0) AS next_seq
 		FROM lanes l LEFT JOIN sessions e ON e.sid = l.sid LEFT JOIN slots s ON s.sid = l.sid AND s.name = `
 	sid := sidOf(key)
-	var n int64
+	columns := append(row.Lane.columns(), &row.HasSession, &row.SlotName, &row.ContextID, &row.NextSeq)
 	if slot == "" {
-		n, err = t.find(&row, from+"l.slot WHERE l.sid = ? {lock}", sid)
+		found, err = t.row(columns, from+"l.slot WHERE l.sid = ? {lock}", sid)
 	} else {
-		n, err = t.find(&row, from+"? WHERE l.sid = ? {lock}", slot, sid)
+		found, err = t.row(columns, from+"? WHERE l.sid = ? {lock}", slot, sid)
 	}
-	return row, n > 0, err
+	return row, found, err
 }
 
 // AppendMessages adds messages to a slot, all or none.

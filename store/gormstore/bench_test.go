@@ -353,37 +353,36 @@ type listFilter struct {
 	query store.SessionQuery
 }
 
-// listFilters are all combinations of the filters, each with values that many,
-// few or no sessions have.
+// listFilters are all combinations of the filters: with values that half of the
+// sessions have together, that half of them have each but none has together, and
+// that one in five hundred has.
 func listFilters() []listFilter {
 	var all []listFilter
-	for mask := range 1 << 5 {
-		for _, rare := range []bool{false, true} {
+	for _, kind := range []string{"common", "disjoint", "rare"} {
+		for mask := range 1 << 5 {
 			q := store.SessionQuery{Limit: 50}
-			name := "all"
-			set := func(bit int, field string, to *string, common, few string) {
+			name := kind
+			set := func(bit int, field string, to *string, even, odd, rare string) {
 				if mask>>bit&1 == 0 {
 					return
 				}
-				*to = common
-				if rare {
-					*to = few
+				*to = even
+				switch {
+				case kind == "rare":
+					*to = rare
+				case kind == "disjoint" && mask&(1<<bit-1) != 0: // not the first one
+					*to = odd
 				}
 				name += "+" + field
 			}
-			scope, state := string(q.Scope), string(q.State)
-			set(0, "agent", &q.AgentID, "assistant", "rare")
-			set(1, "channel", &q.Channel, "feishu", "rare")
-			set(2, "scope", &scope, string(models.ScopePerPeer), string(models.ScopeMain))
-			set(3, "state", &state, string(models.SessionActive), string(models.SessionCompacted))
-			set(4, "text", &q.Text, "title", "nowhere to be found")
+			var scope, state string
+			set(0, "agent", &q.AgentID, "even", "odd", "rare")
+			set(1, "channel", &q.Channel, "even", "odd", "rare")
+			set(2, "scope", &scope, string(models.ScopePerPeer), string(models.ScopeThread), string(models.ScopeMain))
+			set(3, "state", &state, string(models.SessionActive), string(models.SessionIdle), string(models.SessionCompacted))
+			set(4, "text", &q.Text, "even", "odd", "nowhere to be found")
 			q.Scope, q.State = models.Scope(scope), models.SessionState(state)
-			if rare {
-				name += "/rare"
-			}
-			if mask > 0 || !rare {
-				all = append(all, listFilter{name, q})
-			}
+			all = append(all, listFilter{name, q})
 		}
 	}
 	return all
@@ -392,7 +391,7 @@ func listFilters() []listFilter {
 const manySessionsCount = 100_000
 
 // manySessions fills the sessions table: a few made by the store, copied by the
-// database. One in a thousand has the rare values.
+// database.
 func manySessions(tb testing.TB, cfg gormstore.Config) {
 	tb.Helper()
 	const made = 500
@@ -400,9 +399,12 @@ func manySessions(tb testing.TB, cfg gormstore.Config) {
 	now := clock.Real().Now().Add(-time.Hour)
 	for i := range made {
 		m := storetest.NewSession(benchKey(i), now.Add(time.Duration(i)*time.Millisecond))
-		m.Channel, m.Title = "feishu", fmt.Sprintf("title %d", i)
-		if i == 0 {
+		m.AgentID, m.Channel, m.Title = "even", "even", "an even title"
+		switch {
+		case i == 0:
 			m.AgentID, m.Channel, m.Scope, m.State, m.Title = "rare", "rare", models.ScopeMain, models.SessionCompacted, ""
+		case i%2 == 1:
+			m.AgentID, m.Channel, m.Scope, m.State, m.Title = "odd", "odd", models.ScopeThread, models.SessionIdle, "an odd title"
 		}
 		if err := s.CreateSession(tb.Context(), m); err != nil {
 			tb.Fatal(err)

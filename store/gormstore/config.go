@@ -26,7 +26,8 @@ type Config struct {
 	Driver Driver
 	// DSN is a path for SQLite ([Memory] for none), user:pass@tcp(host:port)/db for MySQL.
 	DSN string
-	// MaxOpenConns bounds the pool; zero: 32 for MySQL, 4 readers beside one writer for SQLite.
+	// MaxOpenConns bounds the connections; zero: 32 for MySQL (a quarter of them, at
+	// least one, for reading and at least one for transactions), 4 readers beside one writer for SQLite.
 	MaxOpenConns int
 	// Migrate brings the schema up to date on open.
 	Migrate bool

@@ -1,6 +1,7 @@
 package gormstore_test
 
 import (
+	"errors"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -46,4 +47,39 @@ func conformance(t *testing.T, empty func(tb testing.TB) gormstore.Config) {
 			return open(tb, cfg)
 		},
 	})
+}
+
+func TestSecondServerIsKeptOffTheFile(t *testing.T) {
+	d := newSQLite(t)
+	cfg := d.config(d.file(t))
+	cfg.Exclusive = true
+	server := open(t, cfg)
+	if _, err := gormstore.Open(t.Context(), cfg); !errors.Is(err, store.ErrLocked) {
+		t.Fatalf("a second server: %v", err)
+	}
+	beside := cfg
+	beside.Exclusive = false
+	closeStore(t, open(t, beside)) // a command runs beside it
+	closeStore(t, server)
+	open(t, cfg)
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	eachMigrated(t, func(t *testing.T, cfg gormstore.Config) {
+		driver := map[gormstore.Driver]string{gormstore.MySQL: "mysql", gormstore.SQLite: "sqlite"}[cfg.Driver]
+		if _, err := sqlOpen(t, driver, cfg.DSN).ExecContext(t.Context(), "UPDATE schema_meta SET oldest_version = 1000000"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gormstore.Open(t.Context(), cfg); !errors.Is(err, store.ErrSchemaNewer) {
+			t.Fatalf("a newer schema: %v", err)
+		}
+	})
+}
+
+func TestUnreachableIsUnavailable(t *testing.T) {
+	const nobody = "root@tcp(127.0.0.1:1)/chatkeep" // a port that no database listens on
+	_, err := gormstore.Open(t.Context(), gormstore.Config{Driver: gormstore.MySQL, DSN: nobody})
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("no server: %v", err)
+	}
 }

@@ -14,7 +14,9 @@ import (
 //	{upsert a, b}     what follows an INSERT to update the row with the same key (a, b)
 //	{index name}      a hint to use this index where the optimizer may not
 type dialect struct {
-	driver   Driver
+	driver Driver
+	// begin starts a transaction that will write; empty where connections are always in one.
+	begin    string
 	now      string
 	lock     string
 	upsert   string // with $1 for the key
@@ -35,6 +37,7 @@ func mysqlDialect() *dialect {
 func sqliteDialect() *dialect {
 	return &dialect{
 		driver: SQLite,
+		begin:  "BEGIN IMMEDIATE",
 		now:    "CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER)",
 		upsert: "ON CONFLICT ($1) DO UPDATE SET",
 		index:  "INDEXED BY $1",

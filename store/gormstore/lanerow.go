@@ -25,6 +25,11 @@ type laneRow struct {
 
 const laneColumns = `l.sid, l.session_key, l.due_at, l.fence, l.attempts, l.lease_owner, l.last_seq, l.slot, l.epoch, l.deleted_seq, l.change_token`
 
+// columns are where laneColumns go.
+func (l *laneRow) columns() []any {
+	return []any{&l.Sid, &l.SessionKey, &l.DueAt, &l.Fence, &l.Attempts, &l.LeaseOwner, &l.LastSeq, &l.Slot, &l.Epoch, &l.DeletedSeq, &l.ChangeToken}
+}
+
 // heldBy reports whether the claim is the lane's newest and was not given back.
 func (l *laneRow) heldBy(c store.Claim) bool { return l.Fence == c.Fence && l.LeaseOwner.Valid }
 
@@ -75,14 +80,14 @@ func nextPlace(t *tx, key string, p placing) (lane laneRow, claimed bool, err er
 	if err != nil {
 		return lane, false, err
 	}
-	_, err = t.find(&lane, "SELECT "+laneColumns+" FROM lanes l WHERE l.sid = ?", sid)
+	_, err = t.row(lane.columns(), "SELECT "+laneColumns+" FROM lanes l WHERE l.sid = ?", sid)
 	return lane, lane.LeaseOwner.Valid && lane.LeaseOwner.String == p.token && p.token != "", err
 }
 
 // lockLane locks a lane; found is false if there is none.
 func lockLane(t *tx, key string) (lane laneRow, found bool, err error) {
-	n, err := t.find(&lane, "SELECT "+laneColumns+" FROM lanes l WHERE l.sid = ? {lock}", sidOf(key))
-	return lane, n > 0, err
+	found, err = t.row(lane.columns(), "SELECT "+laneColumns+" FROM lanes l WHERE l.sid = ? {lock}", sidOf(key))
+	return lane, found, err
 }
 
 // restLane makes a lane idle that nobody holds and where nothing waits any more.

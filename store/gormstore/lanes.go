@@ -127,7 +127,10 @@ func (s *Store) BeginTurn(ctx context.Context, c store.Claim, m store.MergeRule)
 		if len(rows) == 0 {
 			return releaseLane(t, lane.Sid)
 		}
-		taken := takeHead(rows, m)
+		taken, err := takeHead(rows, m)
+		if err != nil {
+			return err
+		}
 		if turn, err = s.startTurn(t, c, lane.Epoch, taken); err != nil {
 			return err
 		}
@@ -178,7 +181,7 @@ func (s *Store) startTurn(t *tx, c store.Claim, epoch int64, taken []inboundRow)
 
 // takeHead chooses what the next turn answers: what a dead holder was running,
 // else the head of the queue and what may be merged with it.
-func takeHead(rows []inboundRow, m store.MergeRule) []inboundRow {
+func takeHead(rows []inboundRow, m store.MergeRule) ([]inboundRow, error) {
 	var running []inboundRow
 	for _, r := range rows {
 		if r.State == string(models.InboundRunning) {
@@ -186,14 +189,23 @@ func takeHead(rows []inboundRow, m store.MergeRule) []inboundRow {
 		}
 	}
 	if len(running) > 0 {
-		return inOrder(running)
+		return inOrder(running), nil
 	}
 	rows = inOrder(rows)
 	n := 1
 	for n < len(rows) && m.Merge && mergeable(&rows[n-1], &rows[n], m) {
+		if m.Same != nil {
+			pair, err := inboundModels(rows[n-1 : n+1])
+			if err != nil {
+				return nil, err
+			}
+			if !m.Same(pair[0], pair[1]) {
+				break
+			}
+		}
 		n++
 	}
-	return rows[:n]
+	return rows[:n], nil
 }
 
 // inOrder sorts by place. Among messages of the earliest one's account that carry

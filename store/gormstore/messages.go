@@ -32,15 +32,16 @@ type messageMeta struct {
 	PlatformMessageID string            `json:"platformMessageId,omitempty"`
 	Reasoning         *string           `json:"reasoning,omitempty"`
 	Observed          bool              `json:"observed,omitempty"`
+	Quote             *models.Quote     `json:"quote,omitempty"`
 }
 
 func metaOf(m *models.SessionMessage) (any, error) {
 	meta := messageMeta{
 		Images: m.Images, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, SenderID: m.SenderID, SenderName: m.SenderName,
-		PlatformMessageID: m.PlatformMessageID, Reasoning: m.Reasoning, Observed: m.Observed,
+		PlatformMessageID: m.PlatformMessageID, Reasoning: m.Reasoning, Observed: m.Observed, Quote: m.Quote,
 	}
 	empty := len(m.Images) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && m.SenderID == "" && m.SenderName == "" &&
-		m.PlatformMessageID == "" && m.Reasoning == nil && !m.Observed
+		m.PlatformMessageID == "" && m.Reasoning == nil && !m.Observed && m.Quote == nil
 	return encode(meta, empty)
 }
 
@@ -53,7 +54,7 @@ func (r *messageRow) model(slot string) (*models.SessionMessage, error) {
 		ID: r.ID, Seq: r.Seq, Slot: slot, Role: models.Role(r.Role), Content: r.Content, Images: meta.Images,
 		ToolCalls: meta.ToolCalls, ToolCallID: meta.ToolCallID, TokenCount: r.Tokens, IsCompacted: r.Compacted != 0,
 		SenderID: meta.SenderID, SenderName: meta.SenderName, PlatformMessageID: meta.PlatformMessageID,
-		CreatedAt: fromMicros(r.CreatedAt), Reasoning: meta.Reasoning, Observed: meta.Observed,
+		CreatedAt: fromMicros(r.CreatedAt), Reasoning: meta.Reasoning, Observed: meta.Observed, Quote: meta.Quote,
 	}, nil
 }
 

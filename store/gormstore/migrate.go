@@ -94,7 +94,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 		}
 		options = append(options, goose.WithLocker(locker))
 	}
-	provider, err := goose.NewProvider(name, s.writer, files, options...)
+	provider, err := goose.NewProvider(name, s.single, files, options...)
 	if err != nil {
 		return nil, fmt.Errorf("gormstore: migrations: %w", err)
 	}

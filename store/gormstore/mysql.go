@@ -52,7 +52,7 @@ func mysqlConfig(dsn string) (*driverlib.Config, error) {
 	}
 	for name := range cfg.Params { // names of MySQL variables, in any case
 		switch strings.ToLower(name) {
-		case "time_zone", "sql_mode", "tx_isolation", "transaction_isolation":
+		case "autocommit", "time_zone", "sql_mode", "tx_isolation", "transaction_isolation":
 			delete(cfg.Params, name)
 		}
 	}
@@ -109,17 +109,33 @@ func (s *Store) openMySQL(ctx context.Context, cfg Config) error {
 		s.log.WarnContext(ctx, "the server's default charset is not utf8mb4; the database's is", "charset", facts.serverCharset)
 	}
 	dsn.MaxAllowedPacket = facts.maxPacket
+	readers := max(cfg.MaxOpenConns/4, 1)
+	if s.reader, err = facts.pool(dsn, readers); err != nil {
+		return err
+	}
+	// Without autocommit a transaction begins with its first statement: one round
+	// trip less for each.
+	dsn = dsn.Clone()
+	dsn.Params["autocommit"] = "0"
+	if s.writer, err = facts.pool(dsn, max(cfg.MaxOpenConns-readers, 1)); err != nil {
+		return err
+	}
+	s.single, s.dialect = s.reader, mysqlDialect()
+	return s.openGorm(gormmysql.New(gormmysql.Config{Conn: s.reader, SkipInitializeWithVersion: true, DisableWithReturning: true}))
+}
+
+// pool opens connections, at most n, that are given up before the server does.
+func (f serverFacts) pool(dsn *driverlib.Config, n int) (*sql.DB, error) {
 	connector, err := driverlib.NewConnector(dsn)
 	if err != nil {
-		return fmt.Errorf("gormstore: MySQL DSN: %w", err)
+		return nil, fmt.Errorf("gormstore: MySQL DSN: %w", err)
 	}
 	pool := sql.OpenDB(readCommitted{connector})
-	pool.SetMaxOpenConns(cfg.MaxOpenConns)
-	pool.SetMaxIdleConns(cfg.MaxOpenConns)
-	pool.SetConnMaxLifetime(facts.below(maxLifetime))
-	pool.SetConnMaxIdleTime(facts.below(maxIdleTime))
-	s.writer, s.reader, s.dialect = pool, pool, mysqlDialect()
-	return s.openGorm(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true, DisableWithReturning: true}))
+	pool.SetMaxOpenConns(n)
+	pool.SetMaxIdleConns(n)
+	pool.SetConnMaxLifetime(f.below(maxLifetime))
+	pool.SetConnMaxIdleTime(f.below(maxIdleTime))
+	return pool, nil
 }
 
 func (s *Store) openGorm(d gorm.Dialector) (err error) {

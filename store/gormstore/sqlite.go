@@ -36,6 +36,7 @@ func (s *Store) openSQLite(ctx context.Context, cfg Config) error {
 	if s.writer, err = openPool(sqliteDSN(path, params, nil), 1); err != nil {
 		return err
 	}
+	s.single = s.writer
 	// The first connection creates the file and switches it to WAL, before any reader.
 	if err := s.writer.PingContext(ctx); err != nil {
 		return s.mapError(ctx, "open SQLite", err)
@@ -50,10 +51,10 @@ func (s *Store) openSQLite(ctx context.Context, cfg Config) error {
 // connection is never given up.
 func (s *Store) openMemory() (err error) {
 	s.durable = false
-	if s.writer, err = openPool("file::memory:?_txlock=immediate&_foreign_keys=1", 1); err != nil {
+	if s.writer, err = openPool("file::memory:?_foreign_keys=1", 1); err != nil {
 		return err
 	}
-	s.reader = s.writer
+	s.reader, s.single = s.writer, s.writer
 	return s.openGorm(sqlite.New(sqlite.Config{Conn: s.writer}))
 }
 
@@ -89,7 +90,7 @@ func sqliteDSN(path string, params, extra url.Values) string {
 	for name, v := range params {
 		merged[name] = v
 	}
-	merged.Set("_txlock", "immediate")
+	merged.Set("_txlock", "immediate") // for migrations
 	merged.Set("_journal_mode", "WAL")
 	merged.Set("_foreign_keys", "1")
 	for name, v := range extra {

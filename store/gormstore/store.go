@@ -18,7 +18,9 @@ import (
 
 // Store is a [store.Store] on a relational database. Its methods may be called concurrently.
 type Store struct {
-	writer, reader *sql.DB
+	// writer runs transactions, reader reads, single runs writing statements that
+	// are a transaction each; it is one of the other two.
+	writer, reader, single *sql.DB
 	// gorm runs statements; the pool that a statement runs on is set for each call.
 	gorm     *gorm.DB
 	dialect  *dialect

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/store"
@@ -19,9 +21,13 @@ import (
 // deadlock as a whole, at most 5 times, with jitter).
 const maxTries = 5
 
+// rollbackTimeout bounds the wait for a server that is asked to forget.
+const rollbackTimeout = 5 * time.Second
+
 // tx runs statements: in a transaction, or each by itself.
 type tx struct {
 	db      *gorm.DB
+	pool    gorm.ConnPool
 	dialect *dialect
 	// again is set if an earlier try may have been committed after all.
 	again bool
@@ -29,8 +35,24 @@ type tx struct {
 
 // exec runs a statement and returns how many rows it found.
 func (t *tx) exec(sql string, args ...any) (int64, error) {
-	r := t.db.Exec(t.dialect.sql(sql), binaries(args)...)
-	return r.RowsAffected, r.Error
+	r, err := t.pool.ExecContext(t.db.Statement.Context, t.dialect.sql(sql), args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// row reads one row, column by column, and reports whether there is one.
+func (t *tx) row(columns []any, sql string, args ...any) (found bool, err error) {
+	rows, err := t.pool.QueryContext(t.db.Statement.Context, t.dialect.sql(sql), args...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = rows.Close() }()
+	if found = rows.Next(); found {
+		err = rows.Scan(columns...)
+	}
+	return found, cmp.Or(err, rows.Err(), rows.Close())
 }
 
 // find reads into a value, a struct or a slice and returns the number of rows.
@@ -79,7 +101,7 @@ func (s *Store) autocommit(ctx context.Context, op string, fn func(*tx) error) e
 	defer cancel()
 	var err error
 	for try := 1; try <= maxTries; try++ {
-		if err = fn(s.session(run, &observed{pool: s.writer, observer: s.observer})); !lockLost(err) {
+		if err = fn(s.session(run, &observed{pool: s.single, observer: s.observer})); !lockLost(err) {
 			break
 		}
 		if s.pause(run, try) != nil {
@@ -125,12 +147,18 @@ func (s *Store) once(ctx context.Context, again bool, fn func(*tx) error) (err e
 	defer func() { _ = conn.Close() }()
 	run, cancel := detach(ctx)
 	defer cancel()
-	sqlTx, err := conn.BeginTx(run, nil)
-	if err != nil {
-		return err
+	open := true
+	defer func() { // also when fn panics
+		if open {
+			rollback(run, conn)
+		}
+	}()
+	if s.dialect.begin != "" {
+		if _, err := conn.ExecContext(run, s.dialect.begin); err != nil {
+			return err
+		}
 	}
-	defer func() { _ = sqlTx.Rollback() }() // after a commit, and for a panic in fn: no effect or the right one
-	t := s.session(run, &observed{pool: sqlTx, observer: s.observer})
+	t := s.session(run, &observed{pool: conn, observer: s.observer})
 	t.again = again
 	if err := fn(t); err != nil {
 		return err
@@ -140,9 +168,10 @@ func (s *Store) once(ctx context.Context, again bool, fn func(*tx) error) (err e
 			return err
 		}
 	}
-	if err := sqlTx.Commit(); err != nil {
+	if _, err := conn.ExecContext(run, "COMMIT"); err != nil {
 		return fmt.Errorf("%w: %w", errUnknownCommit, err)
 	}
+	open = false
 	if s.observer != nil {
 		if err := s.observer.Committed(run); err != nil {
 			return fmt.Errorf("%w: %w", errUnknownCommit, err)
@@ -151,10 +180,22 @@ func (s *Store) once(ctx context.Context, again bool, fn func(*tx) error) (err e
 	return nil
 }
 
+// rollback leaves the connection without a transaction, or closes it: the pool
+// must never hand out one with half of somebody else's work.
+func rollback(ctx context.Context, conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_, err := conn.ExecContext(ctx, "ROLLBACK")
+	if err == nil || sqliteCode(err) == sqlite3.SQLITE_ERROR { // SQLite did it already
+		return
+	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
 func (s *Store) session(ctx context.Context, pool gorm.ConnPool) *tx {
 	db := s.gorm.Session(&gorm.Session{NewDB: true, Context: ctx})
 	db.Statement.ConnPool = pool
-	return &tx{db: db, dialect: s.dialect}
+	return &tx{db: db, pool: pool, dialect: s.dialect}
 }
 
 // pause waits before the next try: 5 to 10 ms, doubling.

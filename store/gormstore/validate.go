@@ -54,6 +54,9 @@ func (c *checks) messages(messages []*models.SessionMessage) {
 		for _, image := range m.Images {
 			c.text("message image", image, models.MaxContent)
 		}
+		if m.Quote != nil {
+			c.text("message quote", m.Quote.Sender+m.Quote.Text, models.MaxContent)
+		}
 		if m.Reasoning != nil {
 			c.text("message reasoning", *m.Reasoning, models.MaxContent)
 		}

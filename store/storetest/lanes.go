@@ -327,6 +327,10 @@ func mergeRules(f *fixture) {
 		{"just close enough", store.MergeRule{Merge: true, Debounce: debounce}, []message{{sender: "lin"}, {sender: "lin", at: debounce}}, 2},
 		{"each within the one before", store.MergeRule{Merge: true, Debounce: debounce}, []message{{sender: "lin"}, {sender: "lin", at: debounce}, {sender: "lin", at: 2 * debounce}}, 3},
 		{"a gap in the middle", store.MergeRule{Merge: true, Debounce: debounce}, []message{{sender: "lin"}, {sender: "lin", at: debounce}, {sender: "lin", at: 3 * debounce}}, 2},
+		{"another place", store.MergeRule{Merge: true, Debounce: debounce, Same: func(_, _ *models.Inbound) bool { return false }}, []message{{sender: "lin"}, {sender: "lin"}}, 1},
+		{"the same place", store.MergeRule{Merge: true, Debounce: debounce, Same: func(a, b *models.Inbound) bool {
+			return len(a.Payload) > 0 && len(b.Payload) > 0 && a.Seq+1 == b.Seq
+		}}, []message{{sender: "lin"}, {sender: "lin"}, {sender: "lin"}}, 3},
 		{"no debounce", store.MergeRule{Merge: true}, []message{{sender: "lin"}, {sender: "lin", at: time.Millisecond}}, 1},
 	} {
 		key := f.key()

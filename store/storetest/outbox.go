@@ -615,6 +615,8 @@ func previewTests() []test {
 		{"LivesWithItsTurn", previewLives},
 		{"StoppedTurnMayNotShow", previewStopped},
 		{"FinishClosesTheCard", previewClosed},
+		{"InterruptClosesTheCard", previewInterrupted},
+		{"DeleteClosesTheCard", previewDeleted},
 		{"TargetBusy", previewBusy},
 	}
 }
@@ -686,6 +688,33 @@ func previewClosed(f *fixture) {
 	other := f.start(f.key())
 	f.finish(other.Claim.SessionKey, models.InboundCancelled, other.Inbounds[0].ID)
 	equal(f, "deliveries", len(f.deliveries("")), 1)
+}
+
+// closes checks that a delivery without a text closes the card.
+func (f *fixture) closes(p *models.Preview) {
+	f.Helper()
+	sent := f.sendAll()
+	if len(sent) != 1 || sent[0].Preview != p.ID || sent[0].Text != "" {
+		f.Fatalf("sent %d deliveries, want one that closes %s", len(sent), p.ID)
+	}
+}
+
+func previewInterrupted(f *fixture) {
+	turn := f.start(f.key())
+	p := f.preview(turn)
+	p.Shown = true
+	f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+	f.accept(f.message(turn.Claim.SessionKey, interrupting))
+	f.closes(p)
+}
+
+func previewDeleted(f *fixture) {
+	turn := f.start(f.key())
+	p := f.preview(turn)
+	p.Shown = true
+	f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+	f.delete(turn.Claim.SessionKey)
+	f.closes(p)
 }
 
 func previewBusy(f *fixture) {

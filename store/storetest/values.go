@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -180,6 +182,7 @@ func valueMessage(f *fixture) {
 		ToolCalls:  []models.ToolCall{{ID: "a", Name: "clock", Arguments: `{"broken`}, {ID: "b", Name: "", Arguments: ""}},
 		ToolCallID: "call_1", TokenCount: 7, IsCompacted: true, SenderID: "ou_1", SenderName: "Lin",
 		PlatformMessageID: "om_1", CreatedAt: f.now, Reasoning: &empty, Observed: true,
+		Quote: &models.Quote{Sender: "Wang", Text: "原话 😀"},
 	}
 	f.ok(f.AppendMessages(f.ctx, key, []*models.SessionMessage{bare, full}))
 	messages, err := f.Messages(f.ctx, key, models.DefaultSlot, 0, 2)
@@ -240,6 +243,7 @@ func limitTests() []test {
 		{"ErrorTextFits", limitError},
 		{"LargestContent", limitContent},
 		{"CancelledContext", limitContext},
+		{"CancelledMeanwhile", limitMeanwhile},
 	}
 }
 
@@ -380,4 +384,33 @@ func limitContext(f *fixture) {
 	}
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"before"})
 	f.noLane()
+}
+
+// A caller who goes away in the middle leaves all or nothing, and a store that works.
+func limitMeanwhile(f *fixture) {
+	const rounds = 40
+	key := f.key()
+	f.create(key)
+	stored := 0
+	for i := range rounds {
+		ctx, cancel := context.WithCancel(f.ctx)
+		done := make(chan error, 1)
+		go func() {
+			pair := []*models.SessionMessage{f.said(models.RoleUser, "question"), f.said(models.RoleAssistant, "answer")}
+			done <- f.AppendMessages(ctx, key, pair)
+		}()
+		f.ok(clock.Sleep(f.ctx, clock.Real(), time.Duration(i)*50*time.Microsecond))
+		cancel()
+		if err := <-done; err == nil {
+			stored++
+		}
+		if _, err := f.Session(f.ctx, key); err != nil {
+			f.Fatalf("read after a cancelled write: %v", err)
+		}
+	}
+	got := f.history(key, models.DefaultSlot)
+	if len(got) < 2*stored || len(got) > 2*rounds || len(got)%2 != 0 {
+		f.Fatalf("%d messages of %d pairs that were stored", len(got), stored)
+	}
+	equal(f, "message count", f.session(key).MessageCount, len(got))
 }

@@ -1,0 +1,107 @@
+package models
+
+import "time"
+
+// TaskSession says what remembers between the runs of a task.
+type TaskSession string
+
+// The kinds of task sessions.
+const (
+	TaskPersistent TaskSession = "persistent" // one session for all runs
+	TaskIsolated   TaskSession = "isolated"   // a fresh session per run
+)
+
+// MissedPolicy says what becomes of a time that passed while nothing could run.
+type MissedPolicy string
+
+// The policies for missed times.
+const (
+	MissedOnce MissedPolicy = "once" // the newest missed one runs
+	MissedSkip MissedPolicy = "skip" // it is recorded only
+)
+
+// TaskTarget is where a task's answer goes: a group, a person, or a URL.
+type TaskTarget struct {
+	Channel  string `json:"channel,omitempty"`
+	Account  string `json:"account,omitempty"`
+	ChatID   string `json:"chatId,omitempty"`
+	ThreadID string `json:"threadId,omitempty"`
+	UserID   string `json:"userId,omitempty"`
+	URL      string `json:"url,omitempty"`
+}
+
+// Task is scheduled work.
+type Task struct {
+	ID string `json:"id"`
+	// Schedule is five cron fields or @every; empty if At is set.
+	Schedule string `json:"schedule,omitempty"`
+	// At is the one time it runs; nil if Schedule is set.
+	At *time.Time `json:"at,omitempty"`
+	// Timezone is an IANA name.
+	Timezone string       `json:"timezone"`
+	Prompt   string       `json:"prompt"`
+	AgentID  string       `json:"agent"`
+	Session  TaskSession  `json:"session"`
+	Deliver  *TaskTarget  `json:"deliver,omitempty"`
+	Missed   MissedPolicy `json:"missed"`
+	// Grace and Timeout are written like 15s and 10m.
+	Grace   time.Duration `json:"-"`
+	Timeout time.Duration `json:"-"`
+	// Until is the last moment it may run; nil: for ever.
+	Until *time.Time `json:"until,omitempty"`
+	// MaxRuns bounds the runs; zero: no bound.
+	MaxRuns int  `json:"maxRuns,omitempty"`
+	Paused  bool `json:"paused"`
+	// Owner is who made it: {channel}/{account}/{userId}, or "config" or "admin".
+	Owner string `json:"owner"`
+	// Failures counts the failed runs since the last good one.
+	Failures  int        `json:"-"`
+	Runs      int        `json:"-"`
+	NextRunAt *time.Time `json:"nextRunAt"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+// RunState is how a run of a task stands.
+type RunState string
+
+// The states of a run.
+const (
+	RunScheduled RunState = "scheduled"
+	RunRunning   RunState = "running"
+	RunDone      RunState = "done"
+	RunFailed    RunState = "failed"
+	RunTimeout   RunState = "timeout"
+	RunMissed    RunState = "missed"  // later than the grace
+	RunSkipped   RunState = "skipped" // the one before was still running
+)
+
+// Final reports whether the run has its outcome.
+func (s RunState) Final() bool { return s != RunScheduled && s != RunRunning }
+
+// RunDelivery is how the delivery of a run's answer stands.
+type RunDelivery string
+
+// The states of a run's delivery.
+const (
+	RunDeliveryNone      RunDelivery = "none"
+	RunDeliveryPending   RunDelivery = "pending"
+	RunDeliveryDelivered RunDelivery = "delivered"
+	RunDeliveryFailed    RunDelivery = "failed"
+)
+
+// TaskRun is one run of a task: one per task and scheduled time.
+type TaskRun struct {
+	ID            string      `json:"id"`
+	TaskID        string      `json:"taskId"`
+	ScheduledAt   time.Time   `json:"scheduledAt"`
+	StartedAt     *time.Time  `json:"startedAt"`
+	FinishedAt    *time.Time  `json:"finishedAt"`
+	State         RunState    `json:"state"`
+	DeliveryState RunDelivery `json:"deliveryState"`
+	SessionKey    string      `json:"sessionKey"`
+	Error         string      `json:"error"`
+	Tokens        int         `json:"tokens"`
+
+	// InboundID is the message that the run is in the inbox.
+	InboundID string `json:"-"`
+}
