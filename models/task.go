@@ -47,19 +47,60 @@ type Task struct {
 	// Grace and Timeout are written like 15s and 10m.
 	Grace   time.Duration `json:"-"`
 	Timeout time.Duration `json:"-"`
+	// Retries is how often a failed attempt is repeated within the timeout.
+	Retries int `json:"retries"`
+	// NotifyAfter failed runs in a row the owner is told; zero: never.
+	NotifyAfter int `json:"notifyAfter"`
+	// PauseAfter failed runs in a row the task is paused; zero: never.
+	PauseAfter int `json:"pauseAfter"`
 	// Until is the last moment it may run; nil: for ever.
 	Until *time.Time `json:"until,omitempty"`
-	// MaxRuns bounds the runs; zero: no bound.
+	// MaxRuns bounds the runs that its schedule starts; zero: no bound.
 	MaxRuns int  `json:"maxRuns,omitempty"`
 	Paused  bool `json:"paused"`
 	// Owner is who made it: {channel}/{account}/{userId}, or "config" or "admin".
 	Owner string `json:"owner"`
 	// Failures counts the failed runs since the last good one.
-	Failures  int        `json:"-"`
-	Runs      int        `json:"-"`
+	Failures int `json:"-"`
+	// Runs counts the runs that its schedule started.
+	Runs int `json:"-"`
+	// NextRunAt is nil if it is paused or over.
 	NextRunAt *time.Time `json:"nextRunAt"`
-	CreatedAt time.Time  `json:"createdAt"`
+	// CreatedAt is also where the times of @every are counted from.
+	CreatedAt time.Time `json:"createdAt"`
+	// Revision rises with every change that somebody makes.
+	Revision int64 `json:"-"`
 }
+
+// Clone returns a deep copy.
+func (t *Task) Clone() *Task {
+	c := *t
+	c.At, c.Until, c.NextRunAt = cloned(t.At), cloned(t.Until), cloned(t.NextRunAt)
+	c.Deliver = cloned(t.Deliver)
+	return &c
+}
+
+func cloned[T any](v *T) *T {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	return &c
+}
+
+// Limits on tasks.
+const (
+	// MaxPrompt is the longest prompt of a task, in bytes.
+	MaxPrompt = 64 << 10
+	// MaxURL is the longest URL that a task delivers to, in bytes.
+	MaxURL = 2048
+)
+
+// Owners that are no person.
+const (
+	OwnerConfig = "config"
+	OwnerAdmin  = "admin"
+)
 
 // RunState is how a run of a task stands.
 type RunState string
@@ -91,9 +132,11 @@ const (
 
 // TaskRun is one run of a task: one per task and scheduled time.
 type TaskRun struct {
-	ID            string      `json:"id"`
-	TaskID        string      `json:"taskId"`
-	ScheduledAt   time.Time   `json:"scheduledAt"`
+	ID          string    `json:"id"`
+	TaskID      string    `json:"taskId"`
+	ScheduledAt time.Time `json:"scheduledAt"`
+	// StartedAt is when it was put in line, once a worker has it; nil before, and
+	// if it never ran.
 	StartedAt     *time.Time  `json:"startedAt"`
 	FinishedAt    *time.Time  `json:"finishedAt"`
 	State         RunState    `json:"state"`

@@ -49,6 +49,7 @@ type AcceptRequest struct {
 	Fingerprint []byte
 	// RunAgain lets a duplicate whose first run failed, died or was cancelled run
 	// again as the same message: it keeps its id and takes a new place in the order.
+	// It is then accepted, not a duplicate: Duplicate stays false.
 	RunAgain bool
 	// Claim asks for the lane if it is idle. Ignored with a Delay.
 	Claim *ClaimRequest

@@ -19,7 +19,7 @@ type Claim struct {
 
 // Lanes order the turns of a session and lease them to replicas.
 type Lanes interface {
-	// ClaimLanes claims up to limit lanes that are due, the longest due first.
+	// ClaimLanes claims up to limit lanes of the kind that are due, the longest due first.
 	ClaimLanes(ctx context.Context, c ClaimRequest, limit int) ([]Claim, error)
 	// ClaimLane claims one lane if it is due, for a process that serves only its own
 	// session; nil if it is not due.
@@ -89,6 +89,9 @@ type TurnCommit struct {
 	// Deliveries go out in this order. Those to a pulling channel (State delivered)
 	// are stored as they are.
 	Deliveries []*models.Delivery
+	// Remember, when set, is the session that the deliveries' texts are appended to as
+	// they are delivered, as for [Outbox].Enqueue.
+	Remember *models.Session
 	// ClaimTarget asks for the deliveries' target if it is idle; the first delivery is then sending.
 	ClaimTarget *ClaimRequest
 	// Keep asks to keep the lane if another message waits, for so long; zero: release it.

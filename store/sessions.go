@@ -32,6 +32,8 @@ type Sessions interface {
 
 // SessionTx is a session, locked.
 type SessionTx interface {
+	TasksTx
+
 	// Session returns the session as it is now, or [ErrNotFound].
 	Session() (*models.Session, error)
 	// CurrentSlot is the slot that new messages are bound to.

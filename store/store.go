@@ -14,6 +14,7 @@ type Store interface {
 	Previews
 	Sessions
 	History
+	Tasks
 	Leases
 	Upkeep
 
@@ -31,7 +32,18 @@ type ClaimRequest struct {
 	Owner string
 	// Lease is how long the claim lasts unless renewed.
 	Lease time.Duration
+	// Lanes narrows what [Lanes].ClaimLanes claims; empty: any lane.
+	Lanes LaneKind
 }
+
+// LaneKind tells lanes of people from lanes of tasks.
+type LaneKind string
+
+// The kinds of lanes.
+const (
+	PeopleLanes LaneKind = "people"
+	TaskLanes   LaneKind = "tasks" // of scope task
+)
 
 // Leases are named locks for work that one replica does at a time.
 type Leases interface {

@@ -201,8 +201,16 @@ type cardStream struct {
 }
 
 func (a *Adapter) stream(ctx context.Context, s cardStream) error {
+	const op = "card update"
 	s.Key, s.IsFull = a.cfg.CardContentKey, true
-	return a.api.call(ctx, "card update", http.MethodPut, pathCardStream, s, nil)
+	out := struct {
+		Success boolean `json:"success"`
+	}{true}
+	err := a.api.call(ctx, op, http.MethodPut, pathCardStream, s, &out)
+	if err == nil && !out.Success {
+		return &apiError{op: op, status: http.StatusOK, msg: "not successful"}
+	}
+	return err
 }
 
 // UpdatePreview shows more of the text unless it is too early: a second between

@@ -201,6 +201,7 @@ func TestCardThatCannotHoldTheText(t *testing.T) {
 	}{
 		{"too long", long, nil, "done", "汉字汉字"},
 		{"refused content", "bad", new(dingtalktest.Refusal(400, "param.stream.content")), "failed", beginning},
+		{"not successful", "text", new(dingtalktest.Fault{Body: `{"success":false}`}), "failed", beginning},
 		{"no permission", "text", new(dingtalktest.Refusal(403, "Forbidden.AccessDenied.AccessTokenPermissionDenied")), "failed", beginning},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (c *client) call(ctx context.Context, op, method, path string, in, out any)
 		return err
 	}
 	c.quota.note(nil)
-	if out == nil {
+	if out == nil || len(data) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {

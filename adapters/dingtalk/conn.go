@@ -60,7 +60,10 @@ func (c *conn) serve(ctx context.Context, take func(*conn, *frame)) {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { c.keepAlive(ctx) })
 	helpers.Go(func() { c.endWhenRetired(ctx, cancel) })
-	c.read(ctx, take)
+	func() {
+		defer recovered(c.log, "reading a stream connection")
+		c.read(ctx, take)
+	}()
 	close(c.done)
 	cancel()
 	c.pending.Wait()

@@ -30,9 +30,10 @@ func contentOf(b *body) *content {
 	text, data := asPayload(b.Text), asPayload(b.Content)
 	switch b.MsgType {
 	case "text":
-		c.text.WriteString(textOf(text))
-		if c.words() == "" {
-			c.text.WriteString(textOf(data))
+		for _, p := range []payload{text, {Content: b.Content}, data} {
+			if c.words() == "" {
+				c.text.WriteString(textOf(p))
+			}
 		}
 	case "richText":
 		c.richText(firstList(data.RichText, data.RichTextList, b.RichText, b.Content))

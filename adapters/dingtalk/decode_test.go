@@ -170,3 +170,26 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestTextThatLooksLikeJSON(t *testing.T) {
+	const said = `{"a": 1}`
+	for name, fields := range map[string]string{
+		"text":             `"text":{"content":"{\"a\": 1}"}`,
+		"content":          `"content":"{\"a\": 1}"`,
+		"quoted as text":   `"text":{"content":"x","repliedMsg":{"msgType":"text","content":"{\"a\": 1}"}}`,
+		"quoted in object": `"text":{"content":"x","repliedMsg":{"msgType":"text","content":{"text":"{\"a\": 1}"}}}`,
+	} {
+		body := `{"msgId":"m","conversationId":"c","conversationType":"1","senderId":"s","msgtype":"text",` + fields + `}`
+		m, _, err := testDecoder(t).decode([]byte(body), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := m.Text
+		if m.Quote != nil {
+			got = m.Quote.Text
+		}
+		if got != said {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -79,7 +79,7 @@ type textEmotion struct {
 // ShowWorking puts the thinking emotion on m. The sign is the emotion's name: a
 // recall must use the same.
 func (a *Adapter) ShowWorking(ctx context.Context, m *adapters.Message) (string, error) {
-	if !a.cfg.WorkingSign || a.signs.resting() {
+	if !a.cfg.WorkingSign || a.signs.resting() || a.api.quota.stopped() {
 		return "", nil
 	}
 	err := a.emotion(ctx, "emotion", pathEmotionReply, m, emotionName)

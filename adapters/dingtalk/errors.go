@@ -161,10 +161,10 @@ const tooManyCalls = 1111
 func refusal(op string, status int, data []byte, legacy bool) error {
 	var a answer
 	e := &apiError{op: op, status: status}
+	if len(data) == 0 && status/100 == 2 && !legacy {
+		return nil
+	}
 	if json.Unmarshal(data, &a) != nil {
-		if status == http.StatusOK && !legacy {
-			return nil
-		}
 		e.msg = "the answer is no JSON"
 		e.class, e.wait = classOfStatus(status)
 		if status == http.StatusOK {

@@ -32,7 +32,8 @@ var retryWaits = []time.Duration{100 * time.Millisecond, 300 * time.Millisecond}
 // message stores a robot message. It returns nil if it may be acknowledged: it is
 // stored, or nothing will ever come of it. ctx ending does not end the call.
 func (in *intake) message(ctx context.Context, data []byte, deliveryID string) error {
-	m, e, err := in.decode(data, deliveryID)
+	in.last.Store(in.clock.Now().UnixMilli())
+	m, e, err := in.decoder.decode(data, deliveryID)
 	switch {
 	case errors.Is(err, errOwnMessage):
 		return nil
@@ -52,17 +53,6 @@ func (in *intake) message(ctx context.Context, data []byte, deliveryID string) e
 // event stores an event.
 func (in *intake) event(ctx context.Context, e *adapters.Event) error {
 	return in.store(ctx, func(ctx context.Context) error { return in.sink.Notify(ctx, e) })
-}
-
-func (in *intake) decode(data []byte, deliveryID string) (m *adapters.Message, e *adapters.Event, err error) {
-	in.last.Store(in.clock.Now().UnixMilli())
-	defer func() {
-		if p := recover(); p != nil {
-			in.log.Error("panic while decoding", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: the decoder failed", errNotAMessage)
-		}
-	}()
-	return in.decoder.decode(data, deliveryID)
 }
 
 func (in *intake) store(ctx context.Context, call func(context.Context) error) error {
@@ -93,4 +83,11 @@ func (in *intake) guarded(ctx context.Context, call func(context.Context) error)
 		}
 	}()
 	return call(ctx)
+}
+
+// recovered ends a panic: what follows from it is silence, and a line in the log.
+func recovered(log *slog.Logger, while string) {
+	if p := recover(); p != nil {
+		log.Error("panic", "while", while, "panic", p, "stack", string(debug.Stack()))
+	}
 }

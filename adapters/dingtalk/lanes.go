@@ -106,6 +106,7 @@ func laneOf(data []byte) int {
 // handle answers only what is stored. To anything else silence is the answer: the
 // platform delivers again what is not acknowledged in time.
 func (l *lanes) handle(j job) {
+	defer recovered(l.log, "handling a frame")
 	ctx, id := context.Background(), string(j.f.Headers.MessageID)
 	if j.f.Headers.Topic == topicCard {
 		if e := cardEvent(j.f.payload(), id); e == nil || l.in.event(ctx, e) == nil {

@@ -72,6 +72,9 @@ func (q *quota) state() error {
 	return q.err
 }
 
+// stopped reports whether calls are stopped.
+func (q *quota) stopped() bool { return q.state() != nil }
+
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*apiError](err); ok {
 		return e.code

@@ -61,6 +61,11 @@ func (c *content) replied(raw json.RawMessage, robot string) {
 		quoted.media(kind, p)
 	}
 	q.Text = quoted.words()
+	if q.Text == "" && r.MsgType == "text" { // as it is, though it may look like JSON
+		if q.Text = strings.TrimSpace(textOf(payload{Content: r.Content})); q.Text == "" {
+			q.Text = strings.TrimSpace(textOf(p))
+		}
+	}
 	if q.Text == "" && len(quoted.attachments) == 0 {
 		q.Text = deepText(r.Content)
 	}

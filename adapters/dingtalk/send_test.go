@@ -192,6 +192,8 @@ func TestOpenAPIFailures(t *testing.T) {
 		{"other", dingtalktest.Refusal(400, "invalidParameter.msgKey"), adapters.Refused},
 		{"system error", dingtalktest.Refusal(500, "system.error"), adapters.Unknown},
 		{"page", dingtalktest.Page(503), adapters.Unknown},
+		{"page with 200", dingtalktest.Page(200), adapters.Unknown},
+		{"banned address", dingtalktest.Fault{Body: `{"status":1111,"wait":5,"punish":"deny"}`}, adapters.RateLimited},
 		{"lost answer", dingtalktest.Fault{Apply: true, Drop: true}, adapters.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {

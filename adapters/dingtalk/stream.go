@@ -33,14 +33,15 @@ type stream struct {
 	api   *client
 	lanes *lanes
 	state *state
-	// prompt allows to replace connections that worked at once, but not for ever.
+	// prompt allows to replace a connection that worked at once. It is far above
+	// what the platform's rotations need and ends a loop that does not.
 	prompt *rate.Limiter
 }
 
 func newStream(cfg Config, c clock.Clock, log *slog.Logger, api *client, in *intake, st *state) *stream {
 	return &stream{
 		cfg: cfg, clock: c, log: log, api: api, lanes: newLanes(in, log), state: st,
-		prompt: rate.NewLimiter(rate.Every(time.Second), 60),
+		prompt: rate.NewLimiter(rate.Every(30*time.Second), 120),
 	}
 }
 
@@ -83,12 +84,11 @@ func (s *stream) run(ctx context.Context) {
 
 // pause is how long to wait before a connection is replaced.
 func (s *stream) pause(c *conn, wait *backoff) time.Duration {
-	if !c.healthy.Load() {
+	if !c.healthy.Load() || !s.prompt.AllowN(s.clock.Now(), 1) {
 		return wait.next()
 	}
 	wait.reset()
-	now := s.clock.Now()
-	return s.prompt.ReserveN(now, 1).DelayFrom(now)
+	return 0
 }
 
 // open asks for a ticket, which works once and for 90 s, and connects with it.

@@ -78,6 +78,21 @@ func TestRotationsUnderLoad(t *testing.T) {
 	}
 }
 
+func TestBrokenConnectionsUnderLoad(t *testing.T) {
+	b := newBench(t, setup{platform: dingtalktest.Options{RedeliverAfter: 300 * time.Millisecond}})
+	b.run()
+	var ids []string
+	for i := range 10 {
+		for j := range 20 {
+			ids = append(ids, b.platform.Say(fmt.Sprintf("cid%d==", j), "emp1", fmt.Sprint(i)))
+		}
+		b.platform.DropConnections()
+		b.until("the connection is back", func() bool { return b.platform.Connections() == 1 })
+	}
+	b.until("every message is stored", func() bool { return len(b.sink.all()) == len(ids) })
+	b.until("every message is acknowledged", func() bool { return b.platform.Acked() == len(ids) })
+}
+
 func TestReplacementComesBeforeTheEnd(t *testing.T) {
 	b := newBench(t, setup{platform: dingtalktest.Options{Linger: time.Hour}})
 	b.run()

@@ -14,6 +14,7 @@ func TestConformance(t *testing.T) {
 	for _, mode := range []Mode{ModeWebsocket, ModeWebhook} {
 		t.Run(string(mode), func(t *testing.T) {
 			adaptertest.Run(t, func(t *testing.T) adaptertest.Harness {
+				t.Helper()
 				r := newRig(t, rigOptions{config: func(c *Config) { c.Mode = mode }})
 				var platform adaptertest.Platform = suitePlatform{r.platform}
 				if mode == ModeWebhook {

@@ -1,7 +1,6 @@
 package feishu
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -148,9 +147,8 @@ func resetAfter(h http.Header) time.Duration {
 
 // classOf returns the class of a failure; classUnknown if the platform gave none.
 func classOf(err error) codeClass {
-	var api *apiError
-	if errors.As(err, &api) {
-		return api.class
+	if refused, ok := errors.AsType[*apiError](err); ok {
+		return refused.class
 	}
 	return classUnknown
 }
@@ -160,8 +158,7 @@ func sendError(err error) error {
 	if err == nil {
 		return nil
 	}
-	var done *adapters.SendError
-	if errors.As(err, &done) {
+	if done, ok := errors.AsType[*adapters.SendError](err); ok {
 		return done
 	}
 	e := &adapters.SendError{Kind: adapters.Unknown, Err: err}
@@ -188,9 +185,6 @@ func sendError(err error) error {
 
 // errNoToken marks failures before anything of the message itself was sent.
 var errNoToken = errors.New("no access token")
-
-// ended reports whether a failure is only the caller's own end.
-func ended(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil }
 
 func clip(s string, n int) string {
 	r := []rune(s)

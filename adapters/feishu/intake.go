@@ -104,18 +104,18 @@ func (a *Adapter) handle(ctx context.Context, payload []byte) (reply *callback.C
 	case eventMessage:
 		err = a.acceptMessage(ctx, sink, e)
 	case eventCardAction:
-		return a.cardAction(ctx, sink, e)
+		reply, err = a.cardAction(ctx, sink, e)
 	default:
 		err = a.notify(ctx, sink, e)
 	}
 	if errors.Is(err, errNoEvent) {
 		a.log.WarnContext(ctx, "an event is dropped: it cannot be read", "type", clip(e.Header.EventType, 80), "event", clip(e.Header.EventID, 80), "error", err)
-		return nil, nil
+		return reply, nil
 	}
 	if err != nil {
 		a.log.ErrorContext(ctx, "an event is not stored and will come again", "type", e.Header.EventType, "event", e.Header.EventID, "error", err)
 	}
-	return nil, err
+	return reply, err
 }
 
 func (a *Adapter) acceptMessage(ctx context.Context, sink adapters.Sink, e *envelope) error {

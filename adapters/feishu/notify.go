@@ -107,8 +107,7 @@ type buttonValue struct {
 func (a *Adapter) cardAction(ctx context.Context, sink adapters.Sink, e *envelope) (*callback.CardActionTriggerResponse, error) {
 	c, err := decodeEvent[cardEvent](e)
 	if err != nil {
-		a.log.WarnContext(ctx, "a card action is dropped: it cannot be read", "event", e.Header.EventID)
-		return &callback.CardActionTriggerResponse{}, nil
+		return &callback.CardActionTriggerResponse{}, err
 	}
 	event := &adapters.Event{
 		ID:        e.Header.EventID,

@@ -203,7 +203,8 @@ func (a *Adapter) FinishPreview(ctx context.Context, p *models.Preview, d *model
 		return adapters.Sent{}, &adapters.SendError{Kind: adapters.Gone, Err: errors.New("the card was never shown")}
 	}
 	if c.MessageID == "" { // shown just before a crash, or not: the uuid makes it once
-		if err := a.ShowPreview(ctx, p); err != nil {
+		// A card that was shown longer ago than uuids are known is refused, and is there.
+		if err := a.ShowPreview(ctx, p); err != nil && classOf(err) != classContent {
 			return adapters.Sent{}, err
 		}
 	}

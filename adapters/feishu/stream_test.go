@@ -16,6 +16,7 @@ import (
 
 // streamRig is a rig whose time only moves when told to, so that updates are not paced away.
 func streamRig(t *testing.T) (*rig, *clock.Fake) {
+	t.Helper()
 	fake := clock.NewFake(time.Unix(1_800_000_000, 0))
 	return startRig(t, rigOptions{clock: fake}), fake
 }

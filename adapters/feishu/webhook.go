@@ -66,7 +66,7 @@ func (a *Adapter) authenticate(h http.Header, raw []byte) (payload []byte, chall
 		Encrypt string `json:"encrypt"`
 	}](raw)
 	if outer.Encrypt == "" {
-		challenge = a.urlCheck(raw, false)
+		challenge := a.urlCheck(raw, false)
 		return nil, challenge, challenge != nil
 	}
 	plain, err := decrypt(outer.Encrypt, a.cfg.EncryptKey)
@@ -75,7 +75,7 @@ func (a *Adapter) authenticate(h http.Header, raw []byte) (payload []byte, chall
 	}
 	want := signatureOf(h.Get("X-Lark-Request-Timestamp"), h.Get("X-Lark-Request-Nonce"), a.cfg.EncryptKey, raw)
 	signed := equal(want, h.Get("X-Lark-Signature"))
-	if challenge = a.urlCheck(plain, true); challenge != nil {
+	if challenge := a.urlCheck(plain, true); challenge != nil {
 		return nil, challenge, true
 	}
 	if !signed {

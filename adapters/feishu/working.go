@@ -29,8 +29,7 @@ func (a *Adapter) HideWorking(ctx context.Context, m *adapters.Message, sign str
 		return err
 	}
 	err := a.api.unreact(ctx, m.ID, sign)
-	var refused *apiError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		switch refused.class {
 		case classUnknown, classRefused, classReplyGone, classTargetGone:
 			return nil

@@ -18,6 +18,7 @@ type fakeChannel struct {
 	mu     sync.Mutex
 	sent   []models.Delivery
 	refuse bool
+	broken bool // events cannot be stored
 	sink   adapters.Sink
 }
 
@@ -71,8 +72,12 @@ func (f *fakeChannel) ServeWebhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.mu.Lock()
-	sink := f.sink
+	sink, broken := f.sink, f.broken
 	f.mu.Unlock()
+	if broken {
+		http.Error(w, "later", http.StatusServiceUnavailable)
+		return
+	}
 	if err := sink.Accept(r.Context(), &adapters.Message{
 		ID: string(body), Chat: adapters.Chat{ID: "c", Type: adapters.Direct}, Sender: adapters.Sender{ID: "u"}, Text: string(body), Mentioned: true,
 	}); err != nil {
@@ -86,6 +91,12 @@ func (f *fakeChannel) setRefuse(refuse bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refuse = refuse
+}
+
+func (f *fakeChannel) breakDown() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = true
 }
 
 func (f *fakeChannel) texts() []string {

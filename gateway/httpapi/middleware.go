@@ -93,7 +93,37 @@ func (s *Server) recover(c *gin.Context) {
 	c.Next()
 }
 
-// bound keeps bodies within the limit.
+// bound keeps bodies within the limit, and clients from holding a handler by not
+// reading what it writes.
 func (s *Server) bound(c *gin.Context) {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBody)
+	c.Writer = &patientWriter{ResponseWriter: c.Writer, control: http.NewResponseController(c.Writer), server: s}
 }
+
+// patientWriter gives every write a deadline of its own.
+type patientWriter struct {
+	gin.ResponseWriter
+
+	control *http.ResponseController
+	server  *Server
+}
+
+func (w *patientWriter) extend() {
+	// A writer without a connection (in a test) knows no deadlines.
+	_ = w.control.SetWriteDeadline(w.server.clock.Now().Add(w.server.cfg.WriteTimeout))
+}
+
+// Write is part of [http.ResponseWriter].
+func (w *patientWriter) Write(b []byte) (int, error) {
+	w.extend()
+	return w.ResponseWriter.Write(b)
+}
+
+// WriteString is part of [gin.ResponseWriter].
+func (w *patientWriter) WriteString(s string) (int, error) {
+	w.extend()
+	return w.ResponseWriter.WriteString(s)
+}
+
+// Unwrap lets [http.ResponseController] through.
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -179,23 +179,30 @@ func (c *checking) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestEveryRouteIsDescribed(t *testing.T) {
 	w := newWorld(t, options{stopped: true})
-	engine, ok := w.handler.(*gin.Engine)
-	if !ok {
-		t.Fatalf("the handler is a %T", w.handler)
-	}
-	var routes, described []string
-	params := regexp.MustCompile(`:([^/]+)`)
-	for _, r := range engine.Routes() {
-		routes = append(routes, r.Method+" "+params.ReplaceAllString(r.Path, "{$1}"))
-	}
+	var described []string
+	routes := routesOf(t, w.handler)
 	for _, o := range w.doc.operations {
 		described = append(described, o.method+" "+o.path)
 	}
-	slices.Sort(routes)
 	slices.Sort(described)
 	if !slices.Equal(routes, described) {
 		t.Errorf("routes and description differ:\nroutes    %q\ndescribed %q", missing(routes, described), missing(described, routes))
 	}
+}
+
+// routesOf lists a handler's routes as the description writes them, sorted.
+func routesOf(t *testing.T, h http.Handler) (routes []string) {
+	t.Helper()
+	engine, ok := h.(*gin.Engine)
+	if !ok {
+		t.Fatalf("the handler is a %T", h)
+	}
+	params := regexp.MustCompile(`:([^/]+)`)
+	for _, r := range engine.Routes() {
+		routes = append(routes, r.Method+" "+params.ReplaceAllString(r.Path, "{$1}"))
+	}
+	slices.Sort(routes)
+	return routes
 }
 
 // missing returns what of a is not in b.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,6 +18,9 @@ type Config struct {
 	Accounts []Account
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
+	// WriteTimeout is how long a client may leave one write unread before it is cut
+	// off; an answer as a whole may take for ever. Zero: a minute.
+	WriteTimeout time.Duration
 	// TrustedProxies are the addresses whose forwarding headers are believed.
 	TrustedProxies []string
 	// Agents lists the agents: their ids are the models of the OpenAI-compatible routes.
@@ -35,6 +39,8 @@ type Account struct {
 	Tokens []string
 }
 
+const defaultWriteTimeout = time.Minute
+
 // Server answers HTTP requests.
 type Server struct {
 	cfg   Config
@@ -46,6 +52,9 @@ type Server struct {
 // New returns a server. Its handlers are [Server.Public], [Server.Admin] and
 // [Server.All].
 func New(cfg Config, deps Deps, c clock.Clock, log *slog.Logger) *Server {
+	if cfg.WriteTimeout <= 0 {
+		cfg.WriteTimeout = defaultWriteTimeout
+	}
 	return &Server{cfg: cfg, deps: deps, clock: c, log: log}
 }
 

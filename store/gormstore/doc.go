@@ -3,8 +3,8 @@
 //
 // It owns the schema and its migrations, the SQL, transactions and their retry,
 // connection pools, and the mapping of database errors to the sentinels of
-// package store. gorm runs the SQL and fills rows; it is used nowhere else in
-// the program. Its model methods (Save, Create, AutoMigrate) are not used:
+// package store. gorm reads rows into structs; the hot path scans by hand. It is
+// used nowhere else in the program. Its model methods (Save, Create, AutoMigrate) are not used:
 // every statement is written out, so that the order of locks can be read.
 //
 // # Order of locks

@@ -14,11 +14,27 @@ import (
 // and set, read what was won. No lock is kept and none is skipped, so it holds on
 // TiDB too. "+ 0" keeps MySQL on the primary key, where it does not deadlock.
 const (
-	dueLanes = `SELECT sid FROM lanes WHERE due_at <= {now} ORDER BY due_at LIMIT ?`
-	winLanes = `UPDATE lanes SET due_at = {now} + ?, fence = fence + 1, attempts = attempts + 1, lease_owner = ?
+	dueLanes       = `SELECT sid FROM lanes WHERE due_at <= {now} ORDER BY due_at LIMIT ?`
+	duePeopleLanes = `SELECT sid FROM lanes WHERE due_at <= {now} AND session_key NOT LIKE '%:scope:task:%' ORDER BY due_at LIMIT ?`
+	dueTaskLanes   = `SELECT sid FROM lanes WHERE due_at <= {now} AND session_key LIKE '%:scope:task:%' ORDER BY due_at LIMIT ?`
+	winLanes       = `UPDATE lanes SET due_at = {now} + ?, fence = fence + 1, attempts = attempts + 1, lease_owner = ?
 		WHERE due_at + 0 <= {now} AND sid IN `
 	wonLanes = `SELECT session_key, fence, attempts FROM lanes WHERE lease_owner = ? AND sid IN `
 )
+
+// dueOf is how due lanes of a kind are found. A key holds the mark of its scope as
+// it is written: in ids colons are escaped. Lanes of the other kind are read and
+// left: they are few, for they are claimed as well.
+func dueOf(kind store.LaneKind) string {
+	switch kind {
+	case store.PeopleLanes:
+		return duePeopleLanes
+	case store.TaskLanes:
+		return dueTaskLanes
+	default:
+		return dueLanes
+	}
+}
 
 // ClaimLanes claims lanes that are due.
 func (s *Store) ClaimLanes(ctx context.Context, c store.ClaimRequest, limit int) ([]store.Claim, error) {
@@ -31,7 +47,7 @@ func (s *Store) ClaimLanes(ctx context.Context, c store.ClaimRequest, limit int)
 	err := s.autocommit(ctx, "claim lanes", func(t *tx) error {
 		won = nil
 		var due [][]byte
-		if _, err := t.find(&due, dueLanes, limit); err != nil || len(due) == 0 {
+		if _, err := t.find(&due, dueOf(c.Lanes), limit); err != nil || len(due) == 0 {
 			return err
 		}
 		in, sids := values(1, len(due)), anys(due)

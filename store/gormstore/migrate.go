@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -23,6 +25,7 @@ var migrations embed.FS
 const (
 	migrationLease     = 30 * time.Second
 	migrationHeartbeat = 5 * time.Second
+	migrationPoll      = 20 * time.Millisecond
 )
 
 // Migration is one version of the schema.
@@ -51,6 +54,11 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if !pending {
 		return nil
 	}
+	unlock, err := s.lockMigrations(ctx)
+	if err != nil {
+		return s.mapError(ctx, "migrate", err)
+	}
+	defer unlock()
 	results, err := provider.Up(ctx)
 	if err != nil {
 		return s.mapError(ctx, "migrate", err)
@@ -59,6 +67,28 @@ func (s *Store) Migrate(ctx context.Context) error {
 		s.log.InfoContext(ctx, "schema migrated", "version", results[len(results)-1].Source.Version, "applied", len(results))
 	}
 	return nil
+}
+
+// lockMigrations keeps other processes from migrating the same SQLite file. MySQL
+// has a lock of its own, in a table.
+func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	if s.path == "" {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrationLease)
+	defer cancel()
+	for {
+		f, err := lockFile(s.path + ".migrate.lock")
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, store.ErrLocked) {
+			return nil, err
+		}
+		if err := clock.Sleep(ctx, clock.Real(), migrationPoll); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Status lists the migrations that this binary knows, oldest first.

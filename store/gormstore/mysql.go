@@ -130,7 +130,7 @@ func (f serverFacts) pool(dsn *driverlib.Config, n int) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gormstore: MySQL DSN: %w", err)
 	}
-	pool := sql.OpenDB(readCommitted{connector})
+	pool := sql.OpenDB(preparing{readCommitted{connector}})
 	pool.SetMaxOpenConns(n)
 	pool.SetMaxIdleConns(n)
 	pool.SetConnMaxLifetime(f.below(maxLifetime))

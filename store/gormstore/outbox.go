@@ -23,14 +23,8 @@ func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, dedu
 	}
 	var c checks
 	c.deliveries(deliveries)
-	var memory any
 	if remember != nil {
 		c.session(remember)
-		text, err := json.Marshal(remember)
-		if err != nil {
-			return false, fmt.Errorf("enqueue: %w", err)
-		}
-		memory = string(text)
 	}
 	if c.err != nil {
 		return false, fmt.Errorf("enqueue: %w", c.err)
@@ -62,15 +56,7 @@ func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, dedu
 			}
 			rest = rest[n:]
 		}
-		if memory == nil {
-			return nil
-		}
-		ids := make([]any, len(deliveries))
-		for i, d := range deliveries {
-			ids[i] = d.ID
-		}
-		_, err = t.exec("UPDATE deliveries SET remember = ? WHERE id IN "+values(1, len(ids)), append([]any{memory}, ids...)...)
-		return err
+		return rememberOnDelivery(t, deliveries, remember)
 	})
 	switch {
 	case err == nil:

@@ -28,6 +28,7 @@ func (s *Store) openSQLite(ctx context.Context, cfg Config) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("gormstore: directory of the database: %w", err)
 	}
+	s.path = path
 	if cfg.Exclusive {
 		if s.lockFile, err = lockFile(path + ".lock"); err != nil {
 			return err

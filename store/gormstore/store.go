@@ -29,6 +29,7 @@ type Store struct {
 	observer Observer
 	durable  bool
 	lockFile *os.File
+	path     string // of a SQLite file
 	tokens   atomic.Uint64
 }
 

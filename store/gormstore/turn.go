@@ -37,6 +37,9 @@ func checkTurn(c *store.TurnCommit) error {
 	session := c.Session
 	session.Key = c.Claim.SessionKey
 	check.session(&session)
+	if c.Remember != nil {
+		check.session(c.Remember)
+	}
 	switch {
 	case check.err != nil:
 	case len(c.Inbounds) == 0:
@@ -91,6 +94,9 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	}
 	sent, err := s.insertDeliveries(t, c.Deliveries, laneOf(row.Lane), ask)
 	if err != nil {
+		return nil, err
+	}
+	if err := rememberOnDelivery(t, c.Deliveries, c.Remember); err != nil {
 		return nil, err
 	}
 	out := &store.TurnCommitted{Waiting: sent.waiting, Target: sent.claim, First: sent.first}

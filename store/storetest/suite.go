@@ -48,6 +48,8 @@ func Run(t *testing.T, o Options) {
 		{"History", historyTests()},
 		{"Values", valueTests()},
 		{"Limits", limitTests()},
+		{"Tasks", taskTests()},
+		{"TaskRuns", taskRunTests()},
 		{"Leases", leaseTests()},
 		{"Sweep", sweepTests()},
 		{"Races", raceTests()},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func (s *Server) sleep(r *http.Request, d time.Duration) bool {
 	case <-t.C:
 		return true
 	case <-r.Context().Done():
-	case <-s.ctx.Done():
+	case <-s.done:
 	}
 	return false
 }
@@ -203,9 +204,7 @@ func (a reply) write(w http.ResponseWriter, f *Fault) {
 	if a.Data != nil {
 		body["data"] = a.Data
 	}
-	for name, value := range a.Top {
-		body[name] = value
-	}
+	maps.Copy(body, a.Top)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(a.status())
 	_ = json.NewEncoder(w).Encode(body)

@@ -176,7 +176,7 @@ func (s *Server) checkContent(req sendRequest) (cardID string, refused reply) {
 		} `json:"data"`
 	}
 	_ = json.Unmarshal([]byte(req.Content), &fields) // it is valid; strange types stay empty
-	ok := true
+	ok := false
 	switch req.MsgType {
 	case "text":
 		ok = fields.Text != nil && strings.TrimSpace(*fields.Text) != ""
@@ -199,8 +199,6 @@ func (s *Server) checkContent(req sendRequest) (cardID string, refused reply) {
 			return "", refuse(230099, "Failed to create card content, ext=ErrCode: 200621; ErrMsg: parse card json err")
 		}
 		return "", doc.check(req.Content)
-	default:
-		ok = false
 	}
 	if !ok {
 		return "", refuse(230001, "Your request contains an invalid request parameter")

@@ -131,7 +131,7 @@ func (s *Server) callback(eventType string, event any) ([]byte, error) {
 		return answer, nil
 	case <-t.C:
 		return nil, errors.New("feishutest: error 200340: no answer to the button within 3 s")
-	case <-s.ctx.Done():
+	case <-s.done:
 		return nil, errClosed
 	}
 }
@@ -177,7 +177,7 @@ func (s *Server) redeliverLoop() {
 		t := s.clock.NewTimer(time.Second)
 		select {
 		case <-t.C:
-		case <-s.ctx.Done():
+		case <-s.done:
 			t.Stop()
 			return
 		}
@@ -219,16 +219,13 @@ func (s *Server) PostSigned(body []byte, headers http.Header) (status int, answe
 	s.mu.Lock()
 	url := s.opts.WebhookURL
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.ctx, answerWithin)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	req.Header = headers.Clone()
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.pusher.Do(req)
 	if err != nil {
 		return 0, nil, fmt.Errorf("feishutest: %w", err)
 	}

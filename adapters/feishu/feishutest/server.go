@@ -79,9 +79,9 @@ type Server struct {
 	opts   Options
 	clock  clock.Clock
 	http   *http.Server
+	pusher *http.Client
 	ln     net.Listener
-	ctx    context.Context
-	cancel context.CancelFunc
+	done   chan struct{} // closed by Close
 	tasks  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -110,17 +110,16 @@ type Server struct {
 // New starts a platform.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
-	ln, err := net.Listen("tcp", opts.Listen)
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", opts.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("feishutest: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		opts:     opts,
 		clock:    opts.Clock,
+		pusher:   &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerWithin},
 		ln:       ln,
-		ctx:      ctx,
-		cancel:   cancel,
+		done:     make(chan struct{}),
 		changed:  make(chan struct{}),
 		tokens:   map[string]time.Time{},
 		users:    map[string]User{},
@@ -133,17 +132,9 @@ func New(opts Options) (*Server, error) {
 		events:   map[string]*pushed{},
 	}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
-	s.tasks.Add(1)
-	go func() {
-		defer s.tasks.Done()
-		_ = s.http.Serve(ln) // ends with Close
-	}()
+	s.tasks.Go(func() { _ = s.http.Serve(ln) }) // ends with Close
 	if len(opts.Redeliver) > 0 {
-		s.tasks.Add(1)
-		go func() {
-			defer s.tasks.Done()
-			s.redeliverLoop()
-		}()
+		s.tasks.Go(s.redeliverLoop)
 	}
 	return s, nil
 }
@@ -151,9 +142,13 @@ func New(opts Options) (*Server, error) {
 // Close ends the platform and waits for what it runs.
 func (s *Server) Close() {
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
 	s.closed = true
+	close(s.done)
 	s.mu.Unlock()
-	s.cancel()
 	_ = s.http.Close()
 	s.DropConnections()
 	s.tasks.Wait()
@@ -219,11 +214,7 @@ func (s *Server) run(task func()) bool {
 	if s.closed {
 		return false
 	}
-	s.tasks.Add(1)
-	go func() {
-		defer s.tasks.Done()
-		task()
-	}()
+	s.tasks.Go(task)
 	return true
 }
 

@@ -1,0 +1,174 @@
+package crashtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ledger remembers what the gateway has taken responsibility for: every message
+// with a 2xx or a platform's acknowledgement, in order per conversation.
+type ledger struct {
+	mu      sync.Mutex
+	entries []entry
+}
+
+type entry struct {
+	conversation string
+	messageID    string // as the sender named it
+	text         string
+	acceptedAt   time.Time
+}
+
+func (l *ledger) add(conversation, messageID, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, entry{conversation, messageID, text, time.Now()})
+}
+
+func (l *ledger) all() []entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries)
+}
+
+// tally is what a series of rounds came to.
+type tally struct {
+	mu                                 sync.Mutex
+	rounds, kills, accepted            int
+	lost, doubled, unordered, overlaps int
+	shownTwice                         map[string]int
+	recovery                           []time.Duration
+}
+
+func (y *tally) String() string {
+	slices.Sort(y.recovery)
+	return fmt.Sprintf("%d rounds, %d kills: lost %d of %d, doubled %d, out of order %d, overlapping %d, shown twice %v; recovery p50 %s p99 %s max %s",
+		y.rounds, y.kills, y.lost, y.accepted, y.doubled, y.unordered, y.overlaps, y.shownTwice,
+		quantile(y.recovery, 0.50), quantile(y.recovery, 0.99), quantile(y.recovery, 1))
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
+}
+
+// settle waits until every message of the ledger has its outcome and nothing is
+// left to send, and returns the messages by the sender's id.
+func settle(t *testing.T, c *client, l *ledger, within time.Duration) map[string]inbound {
+	t.Helper()
+	var found map[string]inbound
+	var why string
+	settled := func() bool {
+		rows, err := all[inbound](c, "/admin/v1/inbound")
+		if err != nil {
+			why = err.Error()
+			return false
+		}
+		found = make(map[string]inbound, len(rows))
+		for _, in := range rows {
+			if in.State == "received" || in.State == "running" {
+				why = fmt.Sprintf("%s is %s", in.PlatformMessageID, in.State)
+				return false
+			}
+			found[in.PlatformMessageID] = in
+		}
+		sent, err := all[delivery](c, "/admin/v1/deliveries")
+		if err != nil {
+			why = err.Error()
+			return false
+		}
+		for _, d := range sent {
+			if d.State == "pending" || d.State == "sending" {
+				why = fmt.Sprintf("delivery %s is %s: %s", d.Text, d.State, d.Error)
+				return false
+			}
+		}
+		return true
+	}
+	deadline := time.After(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !settled() {
+		select {
+		case <-deadline:
+			t.Fatalf("not settled after %s: %s", within, why)
+		case <-tick.C:
+		}
+	}
+	return found
+}
+
+// check compares the ledger with what is stored: every message done exactly once,
+// every conversation's history whole, in order, and nothing else in it.
+func check(t *testing.T, c *client, l *ledger, found map[string]inbound, y *tally) {
+	t.Helper()
+	byConversation := map[string][]entry{}
+	for _, e := range l.all() {
+		byConversation[e.conversation] = append(byConversation[e.conversation], e)
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for conversation, entries := range byConversation {
+		key := ""
+		for _, e := range entries {
+			y.accepted++
+			in, ok := found[e.messageID]
+			switch {
+			case !ok:
+				y.lost++
+				t.Errorf("%s: %s was accepted and is gone", conversation, e.messageID)
+				continue
+			case in.State != "done":
+				y.lost++
+				t.Errorf("%s: %s is %s: %s", conversation, e.messageID, in.State, in.Error)
+			}
+			key = cmp.Or(key, in.SessionKey)
+			if in.SessionKey != key {
+				t.Errorf("%s: spread over sessions %s and %s", conversation, key, in.SessionKey)
+			}
+		}
+		history, err := c.history(key)
+		if err != nil {
+			t.Errorf("%s: %v", conversation, err)
+			continue
+		}
+		y.compare(t, conversation, entries, history)
+	}
+}
+
+// compare checks that a history is user and assistant in turn, in the order of acceptance.
+func (y *tally) compare(t *testing.T, conversation string, entries []entry, history []message) {
+	t.Helper()
+	var want, got []string
+	for _, e := range entries {
+		want = append(want, "user "+e.text, "assistant "+answerTo(e.text))
+	}
+	count := map[string]int{}
+	for _, m := range history {
+		line := m.Role + " " + m.Content
+		got = append(got, line)
+		count[line]++
+	}
+	if slices.Equal(want, got) {
+		return
+	}
+	for _, line := range want {
+		switch n := count[line]; {
+		case n == 0:
+			y.lost++
+		case n > 1:
+			y.doubled++
+		}
+	}
+	if len(want) == len(got) {
+		y.unordered++
+	}
+	t.Errorf("%s: history is\n\t%s\nwant\n\t%s", conversation, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+}
