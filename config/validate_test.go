@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chatkeep/chatkeep/internal/cronspec"
 )
 
 // A rule is a document that breaks exactly one, and its message; ok documents
@@ -289,24 +291,24 @@ func TestSchedules(t *testing.T) {
 		"@every 1s":                            nil,
 		"@every 1h30m":                         nil,
 		"@daily":                               nil,
-		"":                                     errSpec,
-		"* * * *":                              errSpec,
-		"0 0 9 * * 1":                          errSpec,
-		"60 * * * *":                           errSpec,
-		"0 0 * * 7":                            errSpec,
-		"@every":                               errSpec,
-		"@every soon":                          errSpec,
-		"@reboot":                              errSpec,
-		"@every 999ms":                         errSpecShort,
-		"@every -5s":                           errSpecShort,
-		"@every 0s":                            errSpecShort,
-		"0 0 30 2 *":                           errSpecNever,
-		"0 0 31 4,6 *":                         errSpecNever,
-		"TZ=0":                                 errSpecZone,
-		"TZ=":                                  errSpecZone,
-		"CRON_TZ=Asia/Shanghai":                errSpecZone,
-		"TZ=UTC 0 9 * * *":                     errSpecZone,
-		"0 " + strings.Repeat("9", 300):        errSpecLong,
+		"":                                     cronspec.ErrSpec,
+		"* * * *":                              cronspec.ErrSpec,
+		"0 0 9 * * 1":                          cronspec.ErrSpec,
+		"60 * * * *":                           cronspec.ErrSpec,
+		"0 0 * * 7":                            cronspec.ErrSpec,
+		"@every":                               cronspec.ErrSpec,
+		"@every soon":                          cronspec.ErrSpec,
+		"@reboot":                              cronspec.ErrSpec,
+		"@every 999ms":                         cronspec.ErrShort,
+		"@every -5s":                           cronspec.ErrShort,
+		"@every 0s":                            cronspec.ErrShort,
+		"0 0 30 2 *":                           cronspec.ErrNever,
+		"0 0 31 4,6 *":                         cronspec.ErrNever,
+		"TZ=0":                                 cronspec.ErrZone,
+		"TZ=":                                  cronspec.ErrZone,
+		"CRON_TZ=Asia/Shanghai":                cronspec.ErrZone,
+		"TZ=UTC 0 9 * * *":                     cronspec.ErrZone,
+		"0 " + strings.Repeat("9", 300):        cronspec.ErrLong,
 		strings.Repeat("0,", 60) + "0 * * * *": nil,
 	} {
 		if got := checkSchedule(spec); got != want {

@@ -315,6 +315,8 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 		g.hub.Reopened(in.ID) // it may run again: an earlier outcome does not count
 		g.pool.Nudge()
 	case accepted.Duplicate:
+	case in.Kind == models.KindIgnored && a.in.Message.Unsupported && a.in.Message.Chat.Type == adapters.Direct:
+		a.sayUnsupported(in)
 	case in.Kind == models.KindMessage:
 		g.pool.NudgeAfter(a.delay)
 	case in.Kind == models.KindCommand:
@@ -323,6 +325,21 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 	if len(accepted.Superseded) > 0 {
 		g.outbox.nudge()
 	}
+}
+
+// sayUnsupported answers a message that holds nothing to read with one polite line.
+func (a *acceptance) sayUnsupported(in *models.Inbound) {
+	env := &envelope{Message: a.in.Message, Pulled: a.in.Pulled}
+	notices := a.g.notices(in, env, text.Say(text.Choose(a.chat.Language, ""), text.Unsupported))
+	a.g.background.start(func(ctx context.Context) {
+		if len(notices) == 0 {
+			return
+		}
+		if _, err := a.g.store.Enqueue(ctx, notices, "unsupported\x00"+in.ID, nil); err != nil {
+			a.g.log.Warn("notice could not be stored", "inbound", in.ID, "error", err)
+		}
+		a.g.outbox.nudge()
+	})
 }
 
 // ended tells everybody here that messages have got their outcome from outside

@@ -64,9 +64,9 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	request := &agents.Request{
 		InboundID: r.head.ID, SessionKey: r.head.SessionKey, Slot: r.head.Slot, AgentID: r.agent.ID,
 		Channel: r.head.Channel, Account: r.head.Account,
-		Chat:     agents.Chat{ID: m.Chat.ID, Type: string(m.Chat.Type), Name: m.Chat.Name, ThreadID: m.Chat.ThreadID},
-		Sender:   agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
-		Text: ownWords(users), Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
+		Chat:   agents.Chat{ID: m.Chat.ID, Type: string(m.Chat.Type), Name: m.Chat.Name, ThreadID: m.Chat.ThreadID},
+		Sender: agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
+		Text:   ownWords(users), Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
 	}
 	if stored.Session != nil {
 		request.Model = stored.Session.Model

@@ -38,7 +38,9 @@ func (s *sink) Notify(ctx context.Context, e *adapters.Event) error {
 		return err
 	case adapters.QuotaNotice:
 		s.g.log.Error("the platform says that a quota is used up", "channel", channel, "account", account, "notice", e.Value)
-	case adapters.Reacted, adapters.Unreacted, adapters.ChatEntered, adapters.ActionButton:
+	case adapters.ChatEntered:
+		return s.greet(ctx, e)
+	case adapters.Reacted, adapters.Unreacted, adapters.ActionButton:
 		s.g.log.Info("platform event", "channel", channel, "account", account, "kind", e.Kind, "message", e.MessageID)
 	}
 	return nil
@@ -63,6 +65,35 @@ func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
 	}
 	s.g.outbox.nudge()
 	return nil
+}
+
+// greet welcomes somebody who opened the chat with the bot for the first time. The
+// session that is made with the greeting is what remembers that it was said.
+func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
+	target := models.Target{ChatID: e.Chat.ID, UserID: e.Sender.ID, Direct: true}
+	session, err := s.g.chatSession(s.adapter.Channel(), s.adapter.Account(), target)
+	if err != nil {
+		return err
+	}
+	chat, _ := s.g.settings.Load().Chat(s.adapter.Channel(), s.adapter.Account(), e.Chat.ID)
+	say := text.Say(text.Choose(chat.Language, e.Sender.Name), text.WelcomeDirect)
+	proto := models.Delivery{
+		SessionKey: session.Key, Channel: s.adapter.Channel(), Account: s.adapter.Account(), Target: target,
+		State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: s.g.now(),
+	}
+	texts := s.adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})
+	err = s.g.store.ChangeSession(ctx, session.Key, func(tx store.SessionTx) error {
+		if _, err := tx.Session(); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		session.CreatedAt = s.g.now()
+		if err := tx.Create(session); err != nil {
+			return err
+		}
+		return tx.Deliver(pieces(proto, texts...))
+	})
+	s.g.outbox.nudge()
+	return err
 }
 
 // recall takes a message back: it is dropped if it waits, stopped if it runs, and

@@ -45,6 +45,9 @@ func (a *Adapter) Enrich(ctx context.Context, m *adapters.Message) error {
 
 // fetchQuote fills the quote of m; pictures and files in it become m's own.
 func (a *Adapter) fetchQuote(ctx context.Context, m *adapters.Message) error {
+	if err := a.api.limits.wait(ctx, laneOther); err != nil {
+		return err
+	}
 	items, err := a.api.message(ctx, m.Quote.MessageID)
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (a *Adapter) forwardedText(ctx context.Context, items []fetched) string {
 	for _, item := range items[1:] {
 		children[item.upperID] = append(children[item.upperID], item)
 	}
-	w := forwardWriter{ctx: ctx, adapter: a, children: children}
+	w := forwardWriter{nameOf: func(f fetched) string { return a.nameOf(ctx, f) }, children: children}
 	w.write(items[0].id, 0)
 	if w.left > 0 {
 		fmt.Fprintf(&w.out, "[%d more messages]\n", w.left)
@@ -113,8 +116,7 @@ func (a *Adapter) forwardedText(ctx context.Context, items []fetched) string {
 }
 
 type forwardWriter struct {
-	ctx      context.Context
-	adapter  *Adapter
+	nameOf   func(fetched) string
 	children map[string][]fetched
 	out      strings.Builder
 	written  int
@@ -133,7 +135,7 @@ func (w *forwardWriter) write(id string, depth int) {
 			b.text = strings.TrimSpace(b.text + " [" + strings.TrimSpace(string(attachment.Kind)+" "+attachment.Name) + "]")
 		}
 		indent := strings.Repeat("  ", depth)
-		name := w.adapter.nameOf(w.ctx, item)
+		name := w.nameOf(item)
 		if name == "" {
 			name = "someone"
 		}

@@ -81,7 +81,7 @@ func (a *Adapter) upload(ctx context.Context, m *adapters.Media) (content, error
 	refuse := func(what string) error {
 		return &adapters.SendError{Kind: adapters.Refused, Err: errors.New(what)}
 	}
-	if err := a.api.limits.wait(ctx, ""); err != nil {
+	if err := a.api.limits.wait(ctx, laneOther); err != nil {
 		return content{}, err
 	}
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 )
 
-// The platform's limits: 5 messages a second to one chat or person, 50 calls a
-// second and 1000 a minute of one app to one tenant. The rates below keep the sum
-// of burst and refill inside them:
+// The platform's limits: 5 messages a second to one chat or person, and for each
+// kind of call 50 a second and 1000 a minute of one app. The rates below keep the
+// sum of burst and refill inside them:
 // https://open.feishu.cn/document/server-docs/im-v1/message/create.
 const (
 	chatRate, chatBurst     = 4, 1
@@ -28,11 +28,22 @@ const (
 	quotaPause = 10 * time.Minute
 )
 
+// lane is a kind of call that the platform counts apart from the others.
+type lane int
+
+// The lanes.
+const (
+	laneMessages lane = iota // sending and replying
+	laneCards                // cards that are changed
+	laneOther                // reading, reactions, uploads
+	lanes
+)
+
 // limiter holds sends back so that the platform need not refuse them.
 type limiter struct {
 	clock  clock.Clock
-	second *rate.Limiter
-	minute *rate.Limiter
+	second [lanes]*rate.Limiter
+	minute [lanes]*rate.Limiter
 	chats  *lru.Cache[string, *rate.Limiter]
 
 	mu        sync.Mutex
@@ -44,27 +55,32 @@ func newLimiter(c clock.Clock) *limiter {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &limiter{
-		clock:  c,
-		second: rate.NewLimiter(secondRate, secondBurst),
-		minute: rate.NewLimiter(minuteRate, minuteBurst),
-		chats:  chats,
+	l := &limiter{clock: c, chats: chats}
+	for i := range lanes {
+		l.second[i] = rate.NewLimiter(secondRate, secondBurst)
+		l.minute[i] = rate.NewLimiter(minuteRate, minuteBurst)
 	}
+	return l
 }
 
-// wait waits until a call may be made. target is the chat or person that it
-// writes to, empty for calls that write to none.
-func (l *limiter) wait(ctx context.Context, target string) error {
+// waitToSend waits until a message may be sent to a chat or person.
+func (l *limiter) waitToSend(ctx context.Context, target string) error {
 	if err := l.quota(); err != nil {
 		return err
 	}
-	if target != "" {
-		// First, so that a busy chat takes nothing from the others while it waits.
-		if err := l.queue(ctx, l.chat(target)); err != nil {
-			return err
-		}
+	// First, so that a busy chat takes nothing from the others while it waits.
+	if err := l.queue(ctx, l.chat(target)); err != nil {
+		return err
 	}
-	return l.queue(ctx, l.second, l.minute)
+	return l.wait(ctx, laneMessages)
+}
+
+// wait waits until a call may be made.
+func (l *limiter) wait(ctx context.Context, on lane) error {
+	if err := l.quota(); err != nil {
+		return err
+	}
+	return l.queue(ctx, l.second[on], l.minute[on])
 }
 
 // queue waits until all limits let one call through.
@@ -100,12 +116,13 @@ func (l *limiter) chat(target string) *rate.Limiter {
 }
 
 // allow reports whether a call that may be dropped can be made right now.
-func (l *limiter) allow() bool {
+// A third of the lane is left to calls that may not.
+func (l *limiter) allow(on lane) bool {
 	now := l.clock.Now()
-	if l.quota() != nil || l.minute.TokensAt(now) < minuteBurst/3 {
+	if l.quota() != nil || l.minute[on].TokensAt(now) < minuteBurst/3 {
 		return false
 	}
-	return l.second.AllowN(now, 1) && l.minute.AllowN(now, 1)
+	return l.second[on].AllowN(now, 1) && l.minute[on].AllowN(now, 1)
 }
 
 // exhausted notes that the tenant's quota is used up. It reports whether that is news.

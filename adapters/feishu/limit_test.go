@@ -27,7 +27,7 @@ func TestLimiterTellsToWait(t *testing.T) {
 		var sent, refused atomic.Int32
 		for range 40 {
 			go func() {
-				err := l.wait(t.Context(), "oc_1")
+				err := l.waitToSend(t.Context(), "oc_1")
 				if err == nil {
 					sent.Add(1)
 					return
@@ -39,7 +39,7 @@ func TestLimiterTellsToWait(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if err := l.wait(t.Context(), "oc_2"); err != nil || l.clock.Now() != start {
+		if err := l.waitToSend(t.Context(), "oc_2"); err != nil || l.clock.Now() != start {
 			t.Errorf("another chat waits too: %v", err)
 		}
 		time.Sleep(time.Minute)

@@ -33,7 +33,7 @@ func (a *Adapter) Fetch(ctx context.Context, m *adapters.Message, attachment ada
 		kind = "image"
 	}
 	path := fmt.Sprintf("/open-apis/im/v1/messages/%s/resources/%s?type=%s", url.PathEscape(messageID), url.PathEscape(key), kind)
-	if err := a.api.limits.wait(ctx, ""); err != nil {
+	if err := a.api.limits.wait(ctx, laneOther); err != nil {
 		return nil, err
 	}
 	var media *adapters.Media

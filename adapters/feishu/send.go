@@ -78,7 +78,7 @@ func anotherForm(err error) bool {
 
 // deliver sends one content to where target says: as a reply wherever possible.
 func (a *Adapter) deliver(ctx context.Context, target models.Target, c content, uuid string) (sentMessage, error) {
-	if err := a.api.limits.wait(ctx, destination(target)); err != nil {
+	if err := a.api.limits.waitToSend(ctx, destination(target)); err != nil {
 		return sentMessage{}, err
 	}
 	var gone error

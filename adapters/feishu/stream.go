@@ -82,7 +82,7 @@ func (a *Adapter) OpenPreview(ctx context.Context, p *models.Preview) error {
 	if len(p.State) > 0 {
 		return nil
 	}
-	if err := a.api.limits.wait(ctx, ""); err != nil {
+	if err := a.api.limits.wait(ctx, laneCards); err != nil {
 		return err
 	}
 	id, err := a.api.createCard(ctx, streamingCard("…", p.InboundID))
@@ -128,7 +128,7 @@ func (a *Adapter) UpdatePreview(ctx context.Context, p *models.Preview, text str
 	}
 	text = headOf(clean(text))
 	now := a.clock.Now()
-	if now.Before(c.nextAt) || text == "" || text == c.shown || !a.api.limits.allow() {
+	if now.Before(c.nextAt) || text == "" || text == c.shown || !a.api.limits.allow(laneCards) {
 		return nil
 	}
 	c.nextAt = now.Add(updateEvery)
@@ -208,7 +208,7 @@ func (a *Adapter) FinishPreview(ctx context.Context, p *models.Preview, d *model
 			return adapters.Sent{}, err
 		}
 	}
-	if err := a.api.limits.wait(ctx, ""); err != nil {
+	if err := a.api.limits.wait(ctx, laneCards); err != nil {
 		return adapters.Sent{}, err
 	}
 	if err := a.closeCard(ctx, p, c, d); err != nil {

@@ -13,7 +13,7 @@ const workingEmoji = "Typing"
 
 // ShowWorking reacts to a message. It does nothing while calls are scarce.
 func (a *Adapter) ShowWorking(ctx context.Context, m *adapters.Message) (string, error) {
-	if !a.cfg.chat(m.Chat.ID).WorkingSign || !a.api.limits.allow() {
+	if !a.cfg.chat(m.Chat.ID).WorkingSign || !a.api.limits.allow(laneOther) {
 		return "", nil
 	}
 	return a.api.react(ctx, m.ID, workingEmoji)
@@ -25,7 +25,7 @@ func (a *Adapter) HideWorking(ctx context.Context, m *adapters.Message, sign str
 	if sign == "" {
 		return nil
 	}
-	if err := a.api.limits.wait(ctx, ""); err != nil {
+	if err := a.api.limits.wait(ctx, laneOther); err != nil {
 		return err
 	}
 	err := a.api.unreact(ctx, m.ID, sign)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -170,6 +171,27 @@ func notYet(cfg *config.Config) error {
 	return errors.Join(problems...)
 }
 
+// notInEffect names settings that are accepted but change nothing yet.
+func notInEffect(cfg *config.Config) []string {
+	var out []string
+	for name, set := range map[string]bool{
+		"session.pruning":                 cfg.Session.Pruning.Enabled,
+		"session.compaction":              cfg.Session.Compaction.Enabled,
+		"session.slots":                   len(cfg.Session.Slots) > 0,
+		"session.ttl":                     cfg.Session.TTL > 0,
+		"limits.messagesPerMinutePerUser": cfg.Limits.MessagesPerMinutePerUser > 0,
+		"limits.tokensPerDayPerUser":      cfg.Limits.TokensPerDayPerUser > 0,
+		"limits.tokensPerDayPerSession":   cfg.Limits.TokensPerDayPerSession > 0,
+		"tracing":                         cfg.Tracing.Endpoint != "",
+	} {
+		if set {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // app is a gateway with its store, as the commands use it.
 type app struct {
 	cfg     atomic.Pointer[config.Config]
@@ -185,6 +207,9 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 		return nil, err
 	}
 	server := only == ""
+	if names := notInEffect(cfg); server && len(names) > 0 {
+		log.Warn("these settings are accepted but not in effect yet", "settings", names)
+	}
 	st, err := openStore(ctx, cfg, server, log)
 	if err != nil {
 		return nil, err

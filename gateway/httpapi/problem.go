@@ -116,19 +116,23 @@ func problemOf(err error) *problem {
 // detail is what an error says besides the operations it passed through and the
 // name of its sentinel: what a client can act on.
 func detail(err, sentinel error) string {
-	text, name := err.Error(), sentinel.Error()
-	if _, after, ok := strings.Cut(text, name+": "); ok {
+	whole, name := err.Error(), sentinel.Error()
+	if _, after, ok := strings.Cut(whole, name+": "); ok {
 		return after
 	}
-	text = strings.TrimSuffix(text, ": "+name)
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		text = text[i+2:]
+	kind := lastPart(name)
+	before, ok := strings.CutSuffix(whole, ": "+name)
+	if !ok {
+		return kind
 	}
-	_, kind, _ := strings.Cut(name, ": ")
-	if text == name || kind == "" {
-		return text
+	return kind + ": " + lastPart(before)
+}
+
+func lastPart(s string) string {
+	if i := strings.LastIndex(s, ": "); i >= 0 {
+		return s[i+2:]
 	}
-	return kind + ": " + text
+	return s
 }
 
 // sessionProblem is problemOf where what is missing is the session.

@@ -132,7 +132,7 @@ func Chatkeep() Rules {
 			},
 			{Path: "github.com/spf13", In: []string{"cmd/..."}},
 			{Path: "github.com/goccy/go-yaml", In: []string{"config/..."}, Tests: []string{"deploy", "cmd/..."}},
-			{Path: "github.com/robfig/cron", In: []string{"config/...", "gateway/...", "sessionmgr/lifecycle"}},
+			{Path: "github.com/robfig/cron", In: []string{"internal/cronspec", "sessionmgr/lifecycle"}},
 			{Path: "github.com/tiktoken-go/tokenizer", In: []string{"internal/tokens"}},
 			{Path: "github.com/gorilla/websocket", In: []string{"adapters/..."}},
 			{Path: "github.com/chromedp", In: nil, Tests: []string{"gateway/console/...", "gateway/httpapi/...", "cmd/..."}},

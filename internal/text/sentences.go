@@ -2,26 +2,27 @@ package text
 
 // Notices of the gateway.
 const (
-	AgentFailed      ID = "agent_failed"      // code
-	AgentTimeout     ID = "agent_timeout"     // code
-	AgentBusy        ID = "agent_busy"        // code
-	AgentMissing     ID = "agent_missing"     // agent id, code
-	TooLarge         ID = "too_large"         // -
-	SlotReadonly     ID = "slot_readonly"     // slot
-	SlotMissing      ID = "slot_missing"      // slot
-	MessageDead      ID = "message_dead"      // code
-	QueueOverflow    ID = "queue_overflow"    // count
-	Unsupported      ID = "unsupported"       // -
-	AccessDenied     ID = "access_denied"     // -
-	SomeWereTooOld   ID = "some_too_old"      // count
-	MediaUnreadable  ID = "media_unreadable"  // name
-	AttachmentNamed  ID = "attachment_named"  // kind, name
-	EmptyAnswer      ID = "empty_answer"      // -
-	RecalledByUser   ID = "recalled"          // -
-	Welcome          ID = "welcome"           // -
-	ObservedTalk     ID = "observed_talk"     // -
-	QuotedMessage    ID = "quoted_message"    // name
-	ResetSuperseded  ID = "reset_superseded"  // count
+	AgentFailed      ID = "agent_failed"     // code
+	AgentTimeout     ID = "agent_timeout"    // code
+	AgentBusy        ID = "agent_busy"       // code
+	AgentMissing     ID = "agent_missing"    // agent id, code
+	TooLarge         ID = "too_large"        // -
+	SlotReadonly     ID = "slot_readonly"    // slot
+	SlotMissing      ID = "slot_missing"     // slot
+	MessageDead      ID = "message_dead"     // code
+	QueueOverflow    ID = "queue_overflow"   // count
+	Unsupported      ID = "unsupported"      // -
+	AccessDenied     ID = "access_denied"    // -
+	SomeWereTooOld   ID = "some_too_old"     // count
+	MediaUnreadable  ID = "media_unreadable" // name
+	AttachmentNamed  ID = "attachment_named" // kind, name
+	EmptyAnswer      ID = "empty_answer"     // -
+	RecalledByUser   ID = "recalled"         // -
+	Welcome          ID = "welcome"          // -
+	WelcomeDirect    ID = "welcome_direct"   // -
+	ObservedTalk     ID = "observed_talk"    // -
+	QuotedMessage    ID = "quoted_message"   // name
+	ResetSuperseded  ID = "reset_superseded" // count
 	SessionWasPurged ID = "session_was_purged"
 )
 
@@ -75,6 +76,7 @@ var sentences = map[ID]sentence{
 	EmptyAnswer:      {"(no answer)", "(没有回答)"},
 	RecalledByUser:   {"The message was recalled.", "消息已撤回。"},
 	Welcome:          {"Hello! Mention me with your question. /help shows what I can do.", "大家好!@我并提出问题即可。发送 /help 查看用法。"},
+	WelcomeDirect:    {"Hello! Write to me as you would to a colleague. /help shows what I can do.", "你好!像和同事聊天一样给我发消息就行。发送 /help 查看用法。"},
 	ObservedTalk:     {"Earlier talk in the group, as background:", "群里此前的对话,仅作背景:"},
 	QuotedMessage:    {"Quoted message of %s:", "引用 %s 的消息:"},
 	ResetSuperseded:  {"%d waiting messages were dropped.", "%d 条等待中的消息已丢弃。"},
