@@ -8,7 +8,7 @@ RUN               ?= .
 COUNT             ?= 1
 TEST_TIMEOUT      ?= 8m
 
-CRASH_PKG         ?= ./cmd/chatkeep/...
+CRASH_PKG         ?= ./internal/crashtest/...
 CRASH_ROUNDS      ?= 50
 CRASH_TIMEOUT     ?= 60m
 

@@ -7,7 +7,7 @@ import (
 
 // background is work that outlives the call that started it, but not the gateway.
 type background struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 	cancel context.CancelFunc
 
 	mu      sync.Mutex

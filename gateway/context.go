@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	last := len(users) - 1
 	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
 	in.History = append(in.History, seed...)
-	in.Observed = append(observed, users[:last]...)
+	in.Observed = slices.Concat(observed, users[:last])
 	in.User = users[last]
 	out, err := window.Build(in)
 	if errors.Is(err, window.ErrTooLarge) {

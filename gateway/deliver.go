@@ -36,7 +36,7 @@ type deliverer struct {
 	g      *Gateway
 	slots  chan struct{}
 	wake   chan struct{}
-	base   context.Context
+	base   context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -161,7 +161,7 @@ func (d *deliverer) start(claim store.TargetClaim, first *models.Delivery) {
 
 // send empties one target: as long as it has something due.
 func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *models.Delivery) {
-	adapter := d.g.adapters[accountID{claim.Channel, claim.Account}]
+	adapter := d.g.sender(claim.Channel, claim.Account)
 	if adapter == nil {
 		d.release(ctx, claim, unavailablePause)
 		return
@@ -178,7 +178,10 @@ func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *mod
 		}
 		d.g.metrics.DeliveryAttempt(next.Channel, string(result.State))
 		d.g.crash(CrashBeforeMarking)
-		next, err = d.mark(ctx, claim, result)
+		sent := next
+		if next, err = d.mark(ctx, claim, result); err == nil && result.State == models.DeliveryDelivered {
+			d.forget(ctx, sent)
+		}
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrLeaseLost) {
 		d.g.log.Error("delivery could not be marked", "channel", claim.Channel, "account", claim.Account, "error", err)
@@ -231,7 +234,7 @@ func (d *deliverer) attempt(ctx context.Context, adapter adapters.Adapter, m *mo
 	if cause := context.Cause(ctx); cause != nil {
 		return result, cause
 	}
-	d.refused(ctx, m, adapters.SendErrorOf(err), window, &result)
+	d.refused(ctx, m, adapters.SendErrorOf(err), &result)
 	g.log.LogAttrs(ctx, slog.LevelWarn, "delivery failed", slog.String("delivery", m.ID), slog.String("channel", m.Channel),
 		slog.String("account", m.Account), slog.String("state", string(result.State)), slog.Any("error", err))
 	return result, nil
@@ -269,10 +272,21 @@ func (d *deliverer) dispatch(ctx context.Context, adapter adapters.Adapter, m *m
 	case stored != nil:
 		d.g.log.Warn("preview state could not be stored", "preview", p.ID, "error", stored)
 	}
-	if err := d.g.store.DeletePreview(ctx, p.ID); err != nil {
-		d.g.log.Warn("finished preview could not be forgotten", "preview", p.ID, "error", err)
-	}
 	return sent, nil
+}
+
+// forget drops the stream card of a delivery that is marked delivered. Before the
+// mark it would be too early: a process that dies in between finds no card the
+// next time, and sends as a second message what the card shows already.
+func (d *deliverer) forget(ctx context.Context, m *models.Delivery) {
+	if m.Preview == "" {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+	defer cancel()
+	if err := d.g.store.DeletePreview(bounded, m.Preview); err != nil {
+		d.g.log.Warn("finished preview could not be forgotten", "preview", m.Preview, "error", err)
+	}
 }
 
 // plainly sends as a message what its stream card can no longer hold.
@@ -284,7 +298,7 @@ func (d *deliverer) plainly(ctx context.Context, adapter adapters.Adapter, m *mo
 }
 
 // refused decides what follows from a failed attempt.
-func (d *deliverer) refused(ctx context.Context, m *models.Delivery, e *adapters.SendError, window time.Duration, r *store.DeliveryResult) {
+func (d *deliverer) refused(ctx context.Context, m *models.Delivery, e *adapters.SendError, r *store.DeliveryResult) {
 	r.State, r.Error = models.DeliveryPending, oneLine(e.Error())
 	pause := retryPause(m.Attempts)
 	switch e.Kind {
@@ -313,7 +327,7 @@ func retryPause(attempts int) time.Duration {
 	if attempts < 4 {
 		pause = min(firstRetry<<attempts, lastRetry)
 	}
-	return pause*3/4 + rand.N(pause/2) //nolint:gosec // jitter, not a secret
+	return pause*3/4 + rand.N(pause/2)
 }
 
 func oneLine(s string) string {

@@ -27,6 +27,8 @@ type envelope struct {
 	TooOld bool `json:"tooOld,omitempty"`
 	// Pulled is set if the answer is fetched by whoever waits for it, not sent.
 	Pulled bool `json:"pulled,omitempty"`
+	// Run is set if the message is the run of a task.
+	Run *taskRun `json:"run,omitempty"`
 }
 
 func (e *envelope) encode() ([]byte, error) {
@@ -52,6 +54,9 @@ func (e *envelope) direct() bool { return e.Message.Chat.Type == adapters.Direct
 
 // target is where answers to the message go, fixed from here on.
 func (e *envelope) target() models.Target {
+	if e.Run != nil {
+		return e.Run.Target.model()
+	}
 	m := e.Message
 	return models.Target{
 		ChatID: m.Chat.ID, UserID: m.Sender.ID, ThreadID: m.Chat.ThreadID,
@@ -65,4 +70,15 @@ func (e *envelope) session(in *models.Inbound) models.Session {
 		Key: in.SessionKey, AgentID: e.AgentID, Channel: in.Channel, Account: in.Account,
 		Scope: e.Scope, ScopeID: e.ScopeID, State: models.SessionActive, CurrentSlot: models.DefaultSlot,
 	}
+}
+
+// samePlace reports whether two messages may be answered together: they were
+// written in one chat and thread, with the same rights.
+func samePlace(before, next *models.Inbound) bool {
+	a, errA := decodeEnvelope(before)
+	b, errB := decodeEnvelope(next)
+	return errA == nil && errB == nil &&
+		before.Channel == next.Channel && before.Account == next.Account &&
+		a.Message.Chat.ID == b.Message.Chat.ID && a.Message.Chat.ThreadID == b.Message.Chat.ThreadID &&
+		a.Admin == b.Admin && a.AgentID == b.AgentID
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway/lane"
+	"github.com/chatkeep/chatkeep/gateway/schedule"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
@@ -30,6 +32,8 @@ type Gateway struct {
 	pool     *lane.Pool
 	hub      *watch.Hub
 	outbox   *deliverer
+	tasks    *schedule.Runner
+	hooks    *http.Client // posts tasks' answers to URLs; nil: it cannot
 
 	background   *background
 	commandSlots chan struct{}
@@ -73,6 +77,10 @@ func WithCrashPoint(at CrashPoint) Option { return func(g *Gateway) { g.crash = 
 // WithMetrics sets what counts the gateway's work.
 func WithMetrics(m *telemetry.Metrics) Option { return func(g *Gateway) { g.metrics = m } }
 
+// WithTaskHooks sets the client that posts tasks' answers to URLs. It must refuse
+// addresses that nobody outside may reach.
+func WithTaskHooks(client *http.Client) Option { return func(g *Gateway) { g.hooks = client } }
+
 // New returns a gateway that accepts at once and works after [Gateway.Run].
 func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c clock.Clock, log *slog.Logger, options ...Option) (*Gateway, error) {
 	g := &Gateway{
@@ -96,10 +104,11 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 		Owner: cfg.Owner, Lease: cfg.Lease, Workers: cfg.Workers, Grace: cfg.Grace, Only: cfg.Only,
 		Merge: func() store.MergeRule {
 			q := g.settings.Load().Queue
-			return store.MergeRule{Merge: q.Mode == Collect, Debounce: q.Debounce}
+			return store.MergeRule{Merge: q.Mode == Collect, Debounce: q.Debounce, Same: samePlace}
 		},
 	}, st, c, log, g.turn)
 	g.outbox = newDeliverer(g)
+	g.tasks = schedule.NewRunner(st, taskWork{g}, c, log)
 	return g, nil
 }
 
@@ -134,6 +143,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tail.Go(func() { g.outbox.run(late) })
 	if g.cfg.Only == "" {
 		tail.Go(func() { g.recoverCommands(late) })
+		tail.Go(func() { g.tasks.Run(intake) })
 		tail.Go(func() { g.upkeep(late) })
 	}
 	g.ready.Store(true)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -76,7 +77,7 @@ func (r *turn) attachment(ctx context.Context, m *adapters.Message, a adapters.A
 		r.imageBytes += len(media.Data)
 		return "data:" + media.ContentType + ";base64," + base64.StdEncoding.EncodeToString(media.Data), ""
 	}
-	if utf8.Valid(media.Data) && !strings.ContainsRune(string(media.Data), 0) {
+	if utf8.Valid(media.Data) && !bytes.ContainsRune(media.Data, 0) {
 		return "", fmt.Sprintf("%s\n```\n%s\n```", named, media.Data)
 	}
 	return "", named

@@ -8,7 +8,7 @@ import (
 // deliveries turns an answer to a message into what is sent, piece by piece.
 // Where the answer is fetched it is one piece, delivered by being stored.
 func (g *Gateway) deliveries(in *models.Inbound, env *envelope, answer string, kind models.DeliveryKind) []*models.Delivery {
-	if answer == "" {
+	if answer == "" || env.Run != nil && env.Run.Target == nil {
 		return nil
 	}
 	now := g.now()
@@ -51,7 +51,7 @@ func (g *Gateway) mention(in *models.Inbound, env *envelope) string {
 // notices are what the gateway itself has to say about a message. Whoever fetches
 // the outcome learns it from there.
 func (g *Gateway) notices(in *models.Inbound, env *envelope, say string) []*models.Delivery {
-	if env.Pulled {
+	if env.Pulled || env.Run != nil {
 		return nil
 	}
 	return g.deliveries(in, env, say, models.DeliveryNotice)

@@ -115,7 +115,12 @@ func (r *turn) run(ctx context.Context) *result {
 			text.Say(r.lang, text.AgentMissing, env.AgentID, r.code()))
 	}
 	r.agent = agent
-	bounded, cancel := context.WithTimeoutCause(ctx, agent.Timeout, errTurnTimeout)
+	timeout := agent.Timeout
+	if env.Run != nil {
+		timeout = env.Run.timeout(agent.Timeout)
+		r.adapter = nil // nobody waits in the chat: no sign, no stream card
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, timeout, errTurnTimeout)
 	defer cancel()
 	r.sign = r.showWorking(ctx)
 	return r.answer(bounded)
@@ -129,14 +134,17 @@ func (r *turn) answer(ctx context.Context) *result {
 	}
 	r.preview = r.newPreviewer(ctx)
 	called := r.g.now()
-	response, err := r.respond(ctx, request)
+	response, err := r.respondOrRetry(ctx, request)
 	r.preview.stop()
 	if err != nil {
 		return r.agentFailed(ctx, err)
 	}
 	final := response.Final()
 	say := final.Content
-	if say == "" {
+	switch {
+	case r.env.Run != nil:
+		say = audible(say)
+	case say == "":
 		say = text.Say(r.lang, text.EmptyAnswer)
 	}
 	now := r.g.now()
@@ -156,7 +164,7 @@ func (r *turn) answer(ctx context.Context) *result {
 			Reply: &models.Reply{MessageID: final.ID, Role: models.RoleAssistant, Content: say, ToolCalls: calls, Usage: response.Usage},
 		},
 		messages: append(r.stored, response.Messages...),
-		say:      say, kind: models.DeliveryAnswer, modelAt: called,
+		say:      say, kind: r.answerKind(), modelAt: called,
 	}
 }
 
@@ -220,6 +228,9 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		Claim: r.t.Claim, Session: r.env.session(r.head), Inbounds: r.t.Inbounds, Outcome: res.outcome,
 		Slot: models.DefaultSlot, Messages: res.messages, Deliveries: r.outgoing(res),
 		Keep: g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
+	}
+	if r.env.Run != nil && len(request.Deliveries) > 0 {
+		request.Remember = r.env.Run.Chat
 	}
 	if res.outcome.State == models.InboundDone {
 		request.Slot, request.ObservedThrough = r.head.Slot, r.observedThrough

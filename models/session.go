@@ -1,6 +1,9 @@
 package models
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Scope says how messages are mapped to sessions.
 type Scope string
@@ -22,12 +25,7 @@ func Scopes() []Scope {
 
 // Valid reports whether s is one of the scopes.
 func (s Scope) Valid() bool {
-	for _, known := range Scopes() {
-		if s == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Scopes(), s)
 }
 
 // SessionState is where a session stands in its life.

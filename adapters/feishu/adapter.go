@@ -27,8 +27,9 @@ const (
 
 // How long the start waits for the bot's own identity, and how often it is asked for again.
 const (
-	identityAtStart = 3 * time.Second
-	identityRetry   = 5 * time.Second
+	identityAtStart  = 3 * time.Second
+	identityRetry    = 5 * time.Second
+	identityRetryMax = time.Minute
 )
 
 // Adapter is one app. It implements [adapters.Adapter] and every optional
@@ -94,7 +95,7 @@ func New(cfg Config, deps Deps) (*Adapter, error) {
 		status:   adapters.Status{Mode: string(cfg.Mode)},
 	}
 	a.chats = newCache(a.clock, a.api.chat)
-	a.names = newCache(a.clock, a.api.userName)
+	a.names = newCache(a.clock, a.personName)
 	a.api.exhausted = a.quotaExhausted
 	return a, nil
 }
@@ -161,9 +162,8 @@ func (a *Adapter) learnIdentity(ctx context.Context, limit time.Duration) bool {
 }
 
 func (a *Adapter) keepLearningIdentity(ctx context.Context) {
-	for {
-		wait := identityRetry/2 + rand.N(identityRetry/2)
-		if clock.Sleep(ctx, a.clock, wait) != nil || a.learnIdentity(ctx, requestTimeout) {
+	for wait := identityRetry; ; wait = min(2*wait, identityRetryMax) {
+		if clock.Sleep(ctx, a.clock, wait/2+rand.N(wait/2)) != nil || a.learnIdentity(ctx, requestTimeout) {
 			return
 		}
 	}

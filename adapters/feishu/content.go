@@ -3,6 +3,7 @@ package feishu
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 // maxDecoded is the longest text that is taken from one message, in bytes. The
 // platform itself takes 150 KB.
 const maxDecoded = 256 << 10
+
+// maxSystem is the same for a system message, template and variables each.
+const maxSystem = 4 << 10
 
 // body is what a message says.
 type body struct {
@@ -185,25 +189,36 @@ func decodeHongbao(content []byte, _ *mentions) body {
 	}](content).Text)
 }
 
+var placeholder = regexp.MustCompile(`\{\w+\}`)
+
 // decodeSystem fills the template of a system message with its variables.
 func decodeSystem(content []byte, _ *mentions) body {
 	values := fields[map[string]any](content)
-	text, _ := values["template"].(string)
-	for name, value := range values {
-		switch v := value.(type) {
-		case string:
-			text = strings.ReplaceAll(text, "{"+name+"}", v)
-		case []any:
-			var names []string
-			for _, item := range v {
-				if s, ok := item.(string); ok {
-					names = append(names, s)
-				}
-			}
-			text = strings.ReplaceAll(text, "{"+name+"}", strings.Join(names, ", "))
-		}
-	}
+	template, _ := values["template"].(string)
+	room := maxSystem
+	text := placeholder.ReplaceAllStringFunc(clipBytes(template, maxSystem), func(name string) string {
+		value := clipBytes(joined(values[strings.Trim(name, "{}")]), room)
+		room -= len(value)
+		return value
+	})
 	return unsupported("[system: %s]", text)
+}
+
+// joined writes a variable, a string or a list of them.
+func joined(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case []any:
+		var names []string
+		for _, item := range v {
+			if s, ok := item.(string); ok {
+				names = append(names, s)
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // label names what a text is, in brackets if there is no text.

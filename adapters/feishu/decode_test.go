@@ -127,6 +127,20 @@ func TestParseMessageRefusesMissingIDs(t *testing.T) {
 	}
 }
 
+func TestDecodeIsBounded(t *testing.T) {
+	half := strings.Repeat("{a}", 25_000)
+	for msgType, content := range map[string]string{
+		"system": encode(map[string]string{"template": half, "a": strings.Repeat(half, 2)}),
+		"text":   encode(map[string]string{"text": strings.Repeat("@_user_2", 20_000)}),
+		typeCard: strings.Repeat(`{"elements":[`, 5000) + strings.Repeat(`]}`, 5000),
+	} {
+		at := newMentions([]mention{{Key: "@_user_2", Name: strings.Repeat("名", 10_000)}}, testBot)
+		if b := decodeContent(msgType, content, at); len(b.text) > maxDecoded+1000 {
+			t.Errorf("%s: %d bytes", msgType, len(b.text))
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	inputs, _ := filepath.Glob("testdata/decode/*.json")
 	for _, path := range inputs {

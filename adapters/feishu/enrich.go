@@ -43,6 +43,20 @@ func (a *Adapter) Enrich(ctx context.Context, m *adapters.Message) error {
 	return errors.Join(problems...)
 }
 
+// personName asks for a person's name. Without the permission people have none,
+// which is said once an hour per person and is no failure of every message.
+func (a *Adapter) personName(ctx context.Context, openID string) (string, error) {
+	name, err := a.api.userName(ctx, openID)
+	switch classOf(err) {
+	case classAccount, classUnknown, classRefused:
+		if _, refused := errors.AsType[*apiError](err); refused {
+			a.log.InfoContext(ctx, "a person's name cannot be had (permission contact:user.base:readonly)", "error", err)
+			return "", nil
+		}
+	}
+	return name, err
+}
+
 // fetchQuote fills the quote of m; pictures and files in it become m's own.
 func (a *Adapter) fetchQuote(ctx context.Context, m *adapters.Message) error {
 	if err := a.api.limits.wait(ctx, laneOther); err != nil {

@@ -57,8 +57,8 @@ func TestEnrichWithoutPermission(t *testing.T) {
 	r.platform.Inject(feishutest.Fault{Match: "/contact/", Code: 99991672, Times: -1})
 	r.platform.AddChat("oc_g", feishutest.Group, "Friends")
 	m := r.said(feishutest.Said{ChatID: "oc_g", Text: "hi", Mention: true})
-	if err := r.adapter.Enrich(t.Context(), m); err == nil {
-		t.Error("no error")
+	if err := r.adapter.Enrich(t.Context(), m); err != nil {
+		t.Errorf("a missing permission is a failure: %v", err)
 	}
 	if m.Chat.Name != "Friends" || m.Sender.Name != "" {
 		t.Errorf("%+v", m)

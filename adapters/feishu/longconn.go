@@ -30,8 +30,9 @@ const (
 	maxReconnect     = 4  // seconds; the platform's own default is 120
 	maxReconnectSkew = 2  // seconds; the platform's own default is 30
 	maxPing          = 30 // seconds; a dead connection is noticed after twice that
-	// refusedRetry is how long to wait after the platform refused the app itself.
-	refusedRetry = 8 * time.Second
+	// How long to wait after the platform refused the app itself, from and to.
+	refusedRetry    = 5 * time.Second
+	refusedRetryMax = time.Minute
 )
 
 // longConn supervises the SDK's client of the long connection. The SDK reconnects
@@ -67,7 +68,7 @@ func newLongConn(a *Adapter) *longConn {
 func (l *longConn) run(ctx context.Context) {
 	a := l.adapter
 	client := l.newClient()
-	for {
+	for wait := refusedRetry; ; wait = min(2*wait, refusedRetryMax) {
 		err := client.Start(ctx)
 		if ctx.Err() != nil {
 			return
@@ -76,8 +77,11 @@ func (l *longConn) run(ctx context.Context) {
 			err = errors.New("the long connection ended")
 		}
 		a.disconnected(fmt.Errorf("long connection: %w", err))
-		a.log.ErrorContext(ctx, "the long connection is refused; trying again", "error", err, "in", refusedRetry)
-		if clock.Sleep(ctx, a.clock, refusedRetry) != nil {
+		if l.wasReady.Load() {
+			wait = refusedRetry
+		}
+		a.log.ErrorContext(ctx, "the long connection is refused; trying again", "error", err, "in", wait)
+		if clock.Sleep(ctx, a.clock, wait/2+rand.N(wait/2)) != nil {
 			return
 		}
 		// Every client costs a goroutine that the SDK never ends, so one that was never

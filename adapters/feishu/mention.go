@@ -9,6 +9,9 @@ import (
 // allKey is how "everyone" is written; it is nobody's mention.
 const allKey = "@_all"
 
+// maxName is the longest name that is shown, in characters.
+const maxName = 100
+
 // mentions turns the placeholders of a message into names.
 type mentions struct {
 	replacer *strings.Replacer
@@ -29,7 +32,7 @@ func newMentions(list []mention, self string) *mentions {
 		if at.Key == "" || at.Key == allKey {
 			continue
 		}
-		name := "@" + at.Name
+		name := "@" + clip(at.Name, maxName)
 		if at.Name == "" {
 			name = "@someone"
 		}

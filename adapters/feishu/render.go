@@ -39,12 +39,8 @@ func separator(text string) string {
 
 func fitsCard(text string) bool {
 	// What is certainly too long need not be encoded to be measured.
-	return len(text) <= maxContent && wireSize(streamingCard(limitTables(text), longestInboundID)) <= maxContent &&
-		wireSize(finalCard(text)) <= maxContent && wireSize(postOf(text)) <= maxContent
+	return len(text) <= maxContent && wireSize(finalCard(text)) <= maxContent && wireSize(postOf(text)) <= maxContent
 }
-
-// longestInboundID stands for any inbound id when a card is measured.
-var longestInboundID = strings.Repeat("x", 64)
 
 var (
 	atLike      = regexp.MustCompile(`(?i)<(/?at\b)`)

@@ -148,14 +148,10 @@ func TestLadder(t *testing.T) {
 		}
 		answer := adapters.Answer{Text: "hello <at id=all></at>", Target: adaptertest.Target(m), MentionID: "ou_person"}
 		v := r.mustSend(m, "dlv_1", r.adapter.Render(answer)[0])
-		mention := `<at user_id="ou_person"></at>`
-		if want == "interactive" {
-			mention = "<at id=ou_person></at>"
-		}
-		if v.Type != want || !strings.HasPrefix(v.Text, mention+" hello") {
+		if v.Type != want || !strings.HasPrefix(v.Text, "@ou_person hello") {
 			t.Errorf("%s: %+v", want, v)
 		}
-		if strings.Contains(v.Text, "<at id=all>") || strings.Contains(v.Text, `<at user_id="all"`) {
+		if strings.Contains(v.Text, "@all") {
 			t.Errorf("the agent's text mentions everybody: %s", v.Text)
 		}
 		uuids := map[string]bool{}

@@ -91,9 +91,16 @@ func (r *runner) prepare(call models.ToolCall) (job, error) {
 	}
 	arguments, err := parseArguments(call.Name, call.Arguments)
 	if err != nil {
-		return job{}, fmt.Errorf("%w; the tool was not run, call it again with valid arguments", err)
+		return job{}, notRun(err)
+	}
+	if err := checkArguments(r.tools.schemas[call.Name], arguments); err != nil {
+		return job{}, notRun(err)
 	}
 	return job{tool: tool, name: call.Name, arguments: arguments, key: r.keys.next(call.Name, arguments)}, nil
+}
+
+func notRun(err error) error {
+	return fmt.Errorf("%w; the tool was not run, call it again with valid arguments", err)
 }
 
 // call runs one job and reports its end, at the latest when its time is up.

@@ -2,6 +2,7 @@ package toolloop
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sort"
 	"strings"
@@ -12,12 +13,13 @@ import (
 
 // toolbox is the tools of a turn. A name that occurs twice is the first one's.
 type toolbox struct {
-	specs  []agents.ToolSpec
-	byName map[string]agents.Tool
+	specs   []agents.ToolSpec
+	byName  map[string]agents.Tool
+	schemas map[string]json.RawMessage
 }
 
 func load(ctx context.Context, set agents.Toolset) (toolbox, error) {
-	box := toolbox{byName: map[string]agents.Tool{}}
+	box := toolbox{byName: map[string]agents.Tool{}, schemas: map[string]json.RawMessage{}}
 	if set == nil {
 		return box, nil
 	}
@@ -33,7 +35,7 @@ func load(ctx context.Context, set agents.Toolset) (toolbox, error) {
 		if _, taken := box.byName[spec.Name]; taken {
 			continue
 		}
-		box.byName[spec.Name] = tool
+		box.byName[spec.Name], box.schemas[spec.Name] = tool, spec.Parameters
 		box.specs = append(box.specs, spec)
 	}
 	return box, nil

@@ -55,6 +55,7 @@ func TestMigrate(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T){
 		"sqlite": func(*testing.T) {},
 		"mysql": func(t *testing.T) {
+			t.Helper()
 			t.Setenv("CHATKEEP_STORAGE_DRIVER", "mysql")
 			t.Setenv("CHATKEEP_STORAGE_DSN", testmysql.DSN(t))
 		},

@@ -33,7 +33,7 @@ func (p *place) start(env []string, args ...string) *process {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(p.t.Context(), self, append([]string{"--config", p.config}, args...)...) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(p.t.Context(), self, append([]string{"--config", p.config}, args...)...)
 	cmd.Env = append(append(os.Environ(), asProgramEnv+"=1"), env...)
 	cmd.Dir = p.workdir
 	s := &process{t: p.t, cmd: cmd, out: newBuffer(), err: newBuffer()}
@@ -105,6 +105,7 @@ func TestTwoProcessesOneSession(t *testing.T) {
 	for name, storage := range map[string]func(t *testing.T) []string{
 		"sqlite": func(*testing.T) []string { return nil },
 		"mysql": func(t *testing.T) []string {
+			t.Helper()
 			return []string{"CHATKEEP_STORAGE_DRIVER=mysql", "CHATKEEP_STORAGE_DSN=" + testmysql.DSN(t)}
 		},
 	} {
@@ -169,6 +170,7 @@ func TestBesideServer(t *testing.T) {
 		t.Fatalf("%s: %s", resp.Status, body)
 	}
 	p.must("health", "--url", url)
+	p.command("", "serve").wants(t, exitFailed, "", "stop the other server first")
 	p.ask("zero").wants(t, exitDone, "zero\n", "")
 
 	model.Script(agenttest.Reply{Text: "never", Delay: patience})

@@ -56,7 +56,7 @@ func serve(ctx context.Context, path string, cfg *config.Config, logTo io.Writer
 	log := newLogger(cfg.Log, level, logTo)
 	a, err := newApp(ctx, cfg, "", log)
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	err = a.serve(ctx, path, level)
 	if closeErr := a.store.Close(); err == nil && closeErr != nil {
@@ -139,7 +139,7 @@ func (a *app) handlers() *httpapi.Server {
 	from := a.cfg.Load()
 	cfg := httpapi.Config{
 		AdminToken: from.Server.AdminToken.Reveal(), Version: version,
-		MaxBody: 2*int64(from.Limits.MaxInboundBytes) + bodySlack, TrustedProxies: from.Server.TrustedProxies,
+		MaxBody: 2*from.Limits.MaxInboundBytes + bodySlack, TrustedProxies: from.Server.TrustedProxies,
 		Redacted: func() ([]byte, error) { return json.Marshal(a.cfg.Load().Redacted()) },
 	}
 	for _, account := range from.Channels.API {

@@ -112,5 +112,5 @@ func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return t.Local().Format(time.DateTime) //nolint:gosmopolitan // whoever sits at the terminal reads it
+	return t.Local().Format(time.DateTime)
 }

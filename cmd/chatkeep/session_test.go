@@ -70,11 +70,11 @@ func TestSessionReads(t *testing.T) {
 	history := func(args ...string) page[*models.SessionMessage] {
 		return decode[page[*models.SessionMessage]](t, p.must(append([]string{"session", "history", "--json", k}, args...)...))
 	}
-	if got := contents(history().Items); strings.Join(got, " ") != "three three" {
+	if got := contents(history().Items); strings.Join(got, "|") != "three|three" {
 		t.Errorf("current slot holds %v", got)
 	}
 	newest := history("--slot", "default", "--limit", "3")
-	if got := contents(newest.Items); strings.Join(got, " ") != "one two two" || newest.NextCursor != "2" {
+	if got := contents(newest.Items); strings.Join(got, "|") != "one|two|two" || newest.NextCursor != "2" {
 		t.Errorf("%v, cursor %q", got, newest.NextCursor)
 	}
 	if older := history("--slot", "default", "--before", newest.NextCursor); len(older.Items) != 1 || older.NextCursor != "" {
@@ -116,24 +116,24 @@ func TestSessionChanges(t *testing.T) {
 	}
 	holds := func(want string) {
 		t.Helper()
-		if got := strings.Join(contents(p.history()), " "); got != want {
+		if got := strings.Join(contents(p.history()), "|"); got != want {
 			t.Errorf("history is %q, want %q", got, want)
 		}
 	}
 	p.command("", "session", "restore", "--reset", "latest", k).wants(t, exitFailed, "", "nothing to restore")
 	change(gateway.Change{Changed: 2, DryRun: true}, "reset", "--dry-run")
-	holds("one one")
+	holds("one|one")
 	change(gateway.Change{Changed: 2}, "reset")
 	holds("")
 	change(gateway.Change{Changed: 1, DryRun: true}, "restore", "--reset", "latest", "--dry-run")
 	holds("")
 	change(gateway.Change{Changed: 1}, "restore", "--reset", "latest")
-	holds("one one")
+	holds("one|one")
 	change(gateway.Change{Changed: 2, DryRun: true}, "delete", "--dry-run")
-	holds("one one")
+	holds("one|one")
 	p.command("", "session", "delete", "--dry-run", k).wants(t, exitDone, "dry run: session deleted with its messages: 2\n", "")
 	change(gateway.Change{Changed: 2}, "delete")
 	p.command("", "session", "show", k).wants(t, exitFailed, "", "there is no session")
 	p.ask("again").wants(t, exitDone, "again\n", "")
-	holds("again again")
+	holds("again|again")
 }

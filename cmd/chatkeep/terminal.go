@@ -232,7 +232,7 @@ func outcomeError(in *models.Inbound) error {
 
 // explain adds to an error from below what can be done about it.
 func explain(err error) error {
-	todo := ""
+	var todo string
 	switch {
 	case errors.Is(err, store.ErrQueueFull):
 		todo = "wait until some are answered, or stop them with: chatkeep run /stop"

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Invocation is a command as somebody wrote it.
 type Invocation struct {
@@ -46,10 +49,5 @@ func Find(name string) *Command {
 func (c *Command) is(name string) bool { return name == c.Name || c.alias(name) }
 
 func (c *Command) alias(word string) bool {
-	for _, a := range c.Aliases {
-		if a == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Aliases, word)
 }

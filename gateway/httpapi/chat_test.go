@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strings"
@@ -26,7 +27,7 @@ func TestChatAnswers(t *testing.T) {
 		t.Errorf("messageId %q", a.str("reply", "messageId"))
 	}
 	again := w.do(request{method: http.MethodGet, path: "/v1/inbound/" + a.str("inboundId")}).content("Grüße 👋")
-	if string(again.body) != string(a.body) {
+	if !bytes.Equal(again.body, a.body) {
 		t.Errorf("GET inbound says %s, the answer was %s", again.body, a.body)
 	}
 	w.do(request{method: http.MethodGet, path: "/v1/inbound/" + a.str("inboundId"), token: teamToken}).want(http.StatusNotFound, models.CodeNotFound)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -94,9 +95,9 @@ func (m *completionMessage) content() (words string, images []string, err error)
 
 // lastUser returns the last message of the user, or nil.
 func lastUser(messages []*models.SessionMessage) *models.SessionMessage {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == models.RoleUser {
-			return messages[i]
+	for _, m := range slices.Backward(messages) {
+		if m.Role == models.RoleUser {
+			return m
 		}
 	}
 	return nil

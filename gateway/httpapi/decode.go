@@ -21,8 +21,7 @@ import (
 // counts for the body alone: a client may then wait for its answer as long as it likes.
 func readBody(c *gin.Context) ([]byte, error) {
 	body, err := io.ReadAll(c.Request.Body)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &problem{code: models.CodeTooLarge, message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
 	}
 	if err != nil {

@@ -23,10 +23,7 @@ func FuzzChatBody(f *testing.F) {
 		var request chatRequest
 		err := decodeJSON(body, &request, true)
 		if err == nil {
-			var in any
-			if in, err = request.incoming("default", idempotencyKey); err == nil && in == nil {
-				t.Fatal("neither a message nor an error")
-			}
+			_, err = request.incoming("default", idempotencyKey)
 		}
 		if err != nil {
 			if p := problemOf(err); p.status() < 400 || p.status() > 499 || p.message == "" || !utf8.ValidString(p.message) {

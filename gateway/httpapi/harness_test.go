@@ -275,7 +275,7 @@ func (a *answer) want(status int, code models.ErrorCode) *answer {
 	if a.status != status {
 		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
 	}
-	if a.header.Get("X-Request-Id") == "" {
+	if a.header.Get("X-Request-ID") == "" {
 		a.t.Error("no X-Request-Id")
 	}
 	if code == "" {
@@ -284,7 +284,7 @@ func (a *answer) want(status int, code models.ErrorCode) *answer {
 	if got := a.get("error", "code"); got != string(code) {
 		a.t.Errorf("code %v, want %s: %s", got, code, a.body)
 	}
-	if got := a.get("error", "requestId"); got != a.header.Get("X-Request-Id") {
+	if got := a.get("error", "requestId"); got != a.header.Get("X-Request-ID") {
 		a.t.Errorf("requestId %v is not the header's", got)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -389,14 +389,15 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func await[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
+	timer := clock.Real().NewTimer(patience)
+	defer timer.Stop()
+	var v T
 	select {
-	case v := <-from:
-		return v
-	case <-t.Context().Done():
-	case <-clock.Real().NewTimer(patience).C:
+	case v = <-from:
+	case <-timer.C:
+		t.Fatalf("waited in vain: %s", what)
 	}
-	t.Fatalf("waited in vain: %s", what)
-	panic("unreachable")
+	return v
 }
 
 // syncBuffer is a log that is read while it is written.
@@ -418,6 +419,7 @@ func (b *syncBuffer) String() string {
 }
 
 func readAnswer(t *testing.T, res *http.Response) *answer {
+	t.Helper()
 	defer res.Body.Close()
 	body, _ := io.ReadAll(res.Body) // a client that was cut off has what it has
 	return &answer{t, res.StatusCode, res.Header, body}

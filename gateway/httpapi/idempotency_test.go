@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"net/http"
 	"testing"
 
@@ -12,11 +13,11 @@ func TestRepeatOfAnAnswered(t *testing.T) {
 	w := newWorld(t, options{})
 	body := obj{"userId": "lin", "text": "hello", "messageId": "m1"}
 	first := w.work(body).content("hello")
-	if again := w.work(body).content("hello"); string(again.body) != string(first.body) {
+	if again := w.work(body).content("hello"); !bytes.Equal(again.body, first.body) {
 		t.Errorf("the repeat got %s, not %s", again.body, first.body)
 	}
 	byHeader := w.do(request{method: http.MethodPost, path: "/v1/chat", token: "work-token", body: obj{"userId": "lin", "text": "hello"}, header: map[string]string{"Idempotency-Key": "m1"}})
-	if string(byHeader.ok().body) != string(first.body) {
+	if !bytes.Equal(byHeader.ok().body, first.body) {
 		t.Errorf("Idempotency-Key got %s, not %s", byHeader.body, first.body)
 	}
 	if n := len(w.model.Requests()); n != 1 {

@@ -15,7 +15,7 @@ import (
 
 const (
 	requestIDKey    = "requestId"
-	requestIDHeader = "X-Request-Id"
+	requestIDHeader = "X-Request-ID"
 	// maxRequestID bounds a caller's own request id, in bytes.
 	maxRequestID = 256
 )

@@ -22,7 +22,7 @@ import (
 func TestRequestIDs(t *testing.T) {
 	w := newWorld(t, options{})
 	get := func(id string) string {
-		return w.do(request{method: http.MethodGet, path: "/nothing", header: map[string]string{"X-Request-Id": id}}).want(404, models.CodeNotFound).header.Get("X-Request-Id")
+		return w.do(request{method: http.MethodGet, path: "/nothing", header: map[string]string{"X-Request-Id": id}}).want(404, models.CodeNotFound).header.Get("X-Request-ID")
 	}
 	for _, id := range []string{"r-1", "a b:c/d", strings.Repeat("x", 256)} {
 		if got := get(id); got != id {

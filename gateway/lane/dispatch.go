@@ -62,7 +62,7 @@ func (p *Pool) drain() {
 	p.mu.Unlock()
 
 	idle := make(chan struct{})
-	go func() {
+	go func() { //nolint:modernize // it waits for the group
 		p.wg.Wait()
 		close(idle)
 	}()
@@ -127,7 +127,7 @@ func (p *Pool) claim(ctx context.Context) bool {
 
 func (p *Pool) claimUpTo(ctx context.Context, n int) ([]store.Claim, error) {
 	if p.cfg.Only == "" {
-		return p.lanes.ClaimLanes(ctx, p.ClaimRequest(), n)
+		return p.claimByKind(ctx, n)
 	}
 	claim, err := p.lanes.ClaimLane(ctx, p.ClaimRequest(), p.cfg.Only)
 	if claim == nil || err != nil {

@@ -49,12 +49,13 @@ type Pool struct {
 	workers chan struct{}
 	nudge   chan struct{}
 
-	base   context.Context
+	base   context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	draining bool
 	running  map[string]*run // by session key
+	tasks    int             // lanes of tasks among them
 	wg       sync.WaitGroup
 }
 
@@ -64,6 +65,7 @@ type run struct {
 	inbounds  []string
 	renewedAt time.Time
 	cancel    context.CancelCauseFunc
+	task      bool
 }
 
 // New returns a pool that is not running yet: [Pool.Reserve] and [Pool.Start]
@@ -112,15 +114,19 @@ func (p *Pool) ClaimRequest() store.ClaimRequest {
 // is the turn it was claimed for; nil: the lane is asked.
 func (p *Pool) Start(claim store.Claim, claimedAt time.Time, first *store.Turn) {
 	ctx, cancel := context.WithCancelCause(p.base)
-	r := &run{claim: claim, renewedAt: claimedAt, cancel: cancel}
+	r := &run{claim: claim, renewedAt: claimedAt, cancel: cancel, task: isTask(claim.SessionKey)}
 	if first != nil {
 		r.inbounds = ids(first)
 	}
 	p.mu.Lock()
 	p.running[claim.SessionKey] = r
+	if r.task {
+		p.tasks++
+	}
 	p.mu.Unlock()
 	go func() {
 		defer p.Unreserve()
+		defer p.ended(r)
 		defer cancel(nil)
 		p.work(ctx, r, first)
 	}()
@@ -260,9 +266,10 @@ func (p *Pool) Running() int {
 }
 
 // Keep is how long a commit may keep a lane whose next message waits: the lease,
-// or nothing while the pool drains.
+// or nothing while the pool drains, or for a process that has only one message to
+// wait for and ends then.
 func (p *Pool) Keep() time.Duration {
-	if p.isDraining() {
+	if p.cfg.Only != "" || p.isDraining() {
 		return 0
 	}
 	return p.cfg.Lease

@@ -43,13 +43,28 @@ type tally struct {
 	lost, doubled, unordered, overlaps int
 	shownTwice                         map[string]int
 	recovery                           []time.Duration
+	late                               int // recoveries that took longer than a lease and a second
 }
 
 func (y *tally) String() string {
 	slices.Sort(y.recovery)
-	return fmt.Sprintf("%d rounds, %d kills: lost %d of %d, doubled %d, out of order %d, overlapping %d, shown twice %v; recovery p50 %s p99 %s max %s",
+	return fmt.Sprintf("%d rounds, %d kills: lost %d of %d, doubled %d, out of order %d, overlapping %d, shown twice %v; recovery p50 %s p99 %s max %s, late %d of %d",
 		y.rounds, y.kills, y.lost, y.accepted, y.doubled, y.unordered, y.overlaps, y.shownTwice,
-		quantile(y.recovery, 0.50), quantile(y.recovery, 0.99), quantile(y.recovery, 1))
+		quantile(y.recovery, 0.50), quantile(y.recovery, 0.99), quantile(y.recovery, 1), y.late, len(y.recovery))
+}
+
+// took notes how long a session stayed stuck after its process died.
+func (y *tally) took(t *testing.T, session string, from, to time.Time, m *machine) {
+	t.Helper()
+	const most = lease + time.Second
+	y.recovery = append(y.recovery, to.Sub(from))
+	lost := m.lost(from, to)
+	if to.Sub(from) > most {
+		y.late++
+	}
+	if to.Sub(from) > most+lost {
+		t.Errorf("%s stayed stuck for %s; the machine was %s late", session, to.Sub(from), lost)
+	}
 }
 
 func quantile(sorted []time.Duration, q float64) time.Duration {

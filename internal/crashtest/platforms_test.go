@@ -59,7 +59,7 @@ type conversation struct {
 	say func(t *testing.T, text string) string
 	// shown is what the person sees of the answers; nil where answers are fetched.
 	shown func() []string
-	// twice says how often an answer may be seen at most.
+	// most is how often an answer may be seen.
 	most int
 }
 

@@ -99,11 +99,16 @@ func (s *Schedule) Next(after time.Time) time.Time {
 }
 
 func (s *Schedule) nextEvery(after time.Time) time.Time {
-	passed := after.Sub(s.anchor)
-	if passed < 0 {
-		return s.anchor.Add(s.every).In(s.loc)
+	// In whole seconds: a time.Duration ends after 292 years.
+	every, passed := int64(s.every/time.Second), after.Unix()-s.anchor.Unix()
+	if after.Nanosecond() < s.anchor.Nanosecond() {
+		passed--
 	}
-	return s.anchor.Add((passed/s.every + 1) * s.every).In(s.loc)
+	steps := int64(1)
+	if passed >= 0 {
+		steps = passed/every + 1
+	}
+	return time.Unix(s.anchor.Unix()+steps*every, int64(s.anchor.Nanosecond())).In(s.loc)
 }
 
 // allHours is the set of all hours of a day.

@@ -33,16 +33,19 @@ func resolve(w wall, loc *time.Location) (t time.Time, exists bool) {
 	start, end := near.ZoneBounds()
 	around := []time.Time{near}
 	if !start.IsZero() {
-		around = append([]time.Time{start.Add(-time.Nanosecond)}, around...)
+		around = append(around, start.Add(-time.Nanosecond))
 	}
 	if !end.IsZero() {
 		around = append(around, end)
 	}
-	for _, at := range around { // the earlier offset gives the earlier moment
+	for _, at := range around {
 		candidate := naive.Add(-offset(at)).In(loc)
-		if offset(candidate) == offset(at) {
-			return candidate, true
+		if offset(candidate) == offset(at) && (!exists || candidate.Before(t)) {
+			t, exists = candidate, true
 		}
+	}
+	if exists {
+		return t, true
 	}
 	for _, change := range []time.Time{start, end} {
 		if change.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -157,10 +158,10 @@ func (t *terminal) speakAs(name string) error {
 
 func (t *terminal) press(label string) error {
 	messages := t.platform.Messages(t.chat.ID)
-	for i := len(messages) - 1; i >= 0; i-- {
-		for _, b := range messages[i].Buttons {
+	for _, m := range slices.Backward(messages) {
+		for _, b := range m.Buttons {
 			if strings.Contains(b, label) {
-				toast, err := t.platform.Press(messages[i].ID, t.person.ID, b)
+				toast, err := t.platform.Press(m.ID, t.person.ID, b)
 				if err == nil && toast != "" {
 					t.print("  " + toast)
 				}
@@ -173,8 +174,8 @@ func (t *terminal) press(label string) error {
 
 func (t *terminal) recall() error {
 	messages := t.platform.Messages(t.chat.ID)
-	for i := len(messages) - 1; i >= 0; i-- {
-		if m := messages[i]; !m.FromBot && m.Sender == t.person.Name && !m.Recalled {
+	for _, m := range slices.Backward(messages) {
+		if !m.FromBot && m.Sender == t.person.Name && !m.Recalled {
 			return t.platform.Recall(m.ID)
 		}
 	}

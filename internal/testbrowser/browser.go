@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// EnvRequired, when set, makes a missing browser a failure instead of a skip: on
+// EnvRequired when set makes a missing browser a failure instead of a skip: on
 // a machine that has promised one.
 const EnvRequired = "CHATKEEP_TEST_BROWSER"
 

@@ -12,6 +12,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) sessionmgr.SessionStorage {
+		t.Helper()
 		st := memstore.New()
 		t.Cleanup(func() {
 			if err := st.Close(); err != nil {

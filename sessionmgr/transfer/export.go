@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -112,8 +113,8 @@ func forward(ctx context.Context, r Reader, key, slot string, visit func(*models
 		before = messages[0].Seq
 	}
 	last := int64(0) // an undone message between two passes must not make a page reach back
-	for i := len(ends) - 1; i >= 0; i-- {
-		messages, err := r.Messages(ctx, key, slot, ends[i], pageSize)
+	for _, end := range slices.Backward(ends) {
+		messages, err := r.Messages(ctx, key, slot, end, pageSize)
 		if err != nil {
 			return err
 		}

@@ -190,8 +190,7 @@ func TestJSONLKnowsHiddenFields(t *testing.T) {
 		{reflect.TypeFor[models.Session](), reflect.TypeFor[Session]()},
 		{reflect.TypeFor[models.ContextSlot](), reflect.TypeFor[models.ContextSlot]()},
 	} {
-		for i := range c.model.NumField() {
-			f := c.model.Field(i)
+		for f := range c.model.Fields() {
 			if f.Tag.Get("json") != "-" {
 				continue
 			}

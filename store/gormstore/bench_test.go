@@ -164,7 +164,7 @@ type rawInsert struct {
 	seqs [benchSessions]atomic.Int64
 }
 
-func newRawInsert(b *testing.B, m *mysqlDatabase) *rawInsert {
+func newRawInsert(b testing.TB, m *mysqlDatabase) *rawInsert {
 	b.Helper()
 	if _, err := m.db.ExecContext(b.Context(), "CREATE TABLE raw_messages LIKE messages"); err != nil {
 		b.Fatal(err)

@@ -18,7 +18,7 @@ import (
 type connection struct {
 	ws       *websocket.Conn
 	writing  sync.Mutex
-	expiring bool // guarded by Server.mu: nothing is delivered on it any more
+	expiring bool // guarded by Server.mu: nothing new is delivered on it
 	sent     map[string]string
 }
 
@@ -288,6 +288,9 @@ func (s *Server) MutePings(mute bool) {
 // DropConnections breaks all connections at once, as a network does.
 func (s *Server) DropConnections() {
 	for _, c := range s.connections() {
+		s.mu.Lock()
+		c.expiring = true
+		s.mu.Unlock()
 		_ = c.ws.Close()
 	}
 }

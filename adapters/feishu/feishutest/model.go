@@ -195,8 +195,16 @@ func (s *Server) view(m *message) View {
 			v.Text = strings.ReplaceAll(v.Text, at.Key, "@"+at.Name)
 		}
 	}
+	if v.FromBot {
+		v.Text = mentionTag.ReplaceAllStringFunc(v.Text, func(tag string) string {
+			return "@" + s.user(mentionTag.FindStringSubmatch(tag)[1]).Name
+		})
+	}
 	return v
 }
+
+// mentionTag is how a bot mentions a person in a card, a post and a text.
+var mentionTag = regexp.MustCompile(`<at (?:user_)?id="?([A-Za-z0-9_-]+)"?></at>`)
 
 // user returns a person; s.mu is held.
 func (s *Server) user(openID string) User {

@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"github.com/chatkeep/chatkeep/models"
+)
+
+func commandTests() []test {
+	return []test{
+		{"NeverWaitsBehindATurn", commandBesideTurn},
+		{"IsClaimedAfterItsProcessDied", commandRecovered},
+		{"FinishedIsNotClaimed", commandFinished},
+	}
+}
+
+func commandBesideTurn(f *fixture) {
+	key := f.key()
+	turn := f.start(key)
+	a := f.accept(f.message(key, kind(models.KindCommand), claimed(claim())))
+	equal(f, "kind", a.Inbound.Kind, models.KindCommand)
+	if a.Claim != nil {
+		f.Fatalf("a command claimed the lane of a running turn")
+	}
+	done := f.commit(f.answer(turn, "answer", keep(longLease)))
+	if done.Waiting || done.Kept != nil {
+		f.Fatalf("a command waits in the lane: %+v", done)
+	}
+	f.noLane()
+	f.finish(key, models.InboundDone, a.Inbound.ID)
+	f.state(models.InboundDone, a.Inbound.ID)
+
+	idle := f.key()
+	f.accept(f.message(idle, kind(models.KindCommand), claimed(claim())))
+	f.noLane()
+	if turn := f.start(idle); turn.Claim.SessionKey != idle {
+		f.Fatalf("claimed %q", turn.Claim.SessionKey)
+	}
+}
+
+func commandRecovered(f *fixture) {
+	a := f.accept(f.message(f.key(), kind(models.KindCommand), claimed(dying())))
+	living := f.accept(f.message(f.key(), kind(models.KindCommand), claimed(claim())))
+	var got []*models.Inbound
+	f.eventually("claim of a command whose process died", func() bool {
+		var err error
+		got, err = f.ClaimCommands(f.ctx, claim(), 10)
+		f.ok(err)
+		return len(got) > 0
+	})
+	equal(f, "commands", ids(got), []string{a.Inbound.ID})
+	equal(f, "payload", string(got[0].Payload), string(a.Inbound.Payload))
+	got, err := f.ClaimCommands(f.ctx, claim(), 10)
+	f.ok(err)
+	equal(f, "commands claimed twice", len(got), 0)
+	f.finish(living.Inbound.SessionKey, models.InboundDone, living.Inbound.ID)
+}
+
+func commandFinished(f *fixture) {
+	done := f.accept(f.message(f.key(), kind(models.KindCommand), claimed(dying())))
+	f.finish(done.Inbound.SessionKey, models.InboundDone, done.Inbound.ID)
+	dead := f.accept(f.message(f.key(), kind(models.KindCommand), claimed(dying())))
+	f.eventually("claim of the other command", func() bool {
+		got, err := f.ClaimCommands(f.ctx, claim(), 10)
+		f.ok(err)
+		for _, in := range got {
+			if in.ID == done.Inbound.ID {
+				f.Fatalf("a command that was carried out was claimed")
+			}
+		}
+		return len(got) == 1 && got[0].ID == dead.Inbound.ID
+	})
+}
