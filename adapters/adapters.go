@@ -262,7 +262,8 @@ type Streamer interface {
 }
 
 // Checker is implemented by adapters that can check credentials and permissions,
-// for `chatkeep doctor`. Each finding is one line; an error means that the check
+// for `chatkeep doctor`. Each finding is one line, what is well beginning with
+// "ok: "; an error means that the check
 // itself could not be made.
 type Checker interface {
 	Check(ctx context.Context) (findings []string, err error)

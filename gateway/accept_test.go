@@ -167,6 +167,7 @@ func TestThreadStartsWithACopyOfTheTurnItGrewOutOf(t *testing.T) {
 	r.ends("m1", models.InboundDone)
 	r.say(said("m2", "ann", "and something else"))
 	r.ends("m2", models.InboundDone)
+	r.delivered()
 	thread := said("m3", "bob", "tell me more")
 	thread.Chat.ThreadID, thread.Chat.ThreadOf = "omt_1", "m1"
 	r.say(thread)

@@ -49,6 +49,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
 		call = &command.Call{
 			Args: env.Command.Args, Tx: tx, Lang: lang, Now: g.now(), Session: env.session(in),
 			Channel: in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
+			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
 			Admin: env.Admin, Shared: env.Shared,
 		}
 		answer, err := cmd.Run(call)
@@ -66,7 +67,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
 	if err != nil {
 		return err
 	}
-	g.pool.Stop(call.Stopped...)
+	g.ended(call.Ended)
 	if call.Requeued != "" {
 		g.hub.Reopened(call.Requeued)
 		g.pool.Nudge()

@@ -101,13 +101,11 @@ func TestNewOpensASlot(t *testing.T) {
 func TestRetryRunsTheSendersLastFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.mind.respond = fails(agents.Permanent)
+	r.mind.does(fails(agents.Permanent))
 	r.start()
 	r.say(said("m1", "ann", "hello"))
 	r.ends("m1", models.InboundFailed)
-	r.mind.mu.Lock()
-	r.mind.respond = nil
-	r.mind.mu.Unlock()
+	r.mind.does(nil)
 	r.say(said("c1", "bob", "/retry"))
 	if in := r.ends("c1", models.InboundDone); in.Reply.Content != text.Say(text.English, text.NothingToRetry) {
 		t.Errorf("bob's retry: %q", in.Reply.Content)

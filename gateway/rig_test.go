@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,23 +197,32 @@ func (r *rig) running(text string) {
 func (r *rig) delivered() []string {
 	r.t.Helper()
 	r.until("everything is sent", func() bool {
-		for _, d := range r.deliveries() {
-			if d.State == models.DeliveryPending || d.State == models.DeliverySending {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(r.deliveries(), func(d *models.Delivery) bool {
+			return d.State == models.DeliveryPending || d.State == models.DeliverySending
+		})
 	})
 	return r.platform.screen()
 }
 
+// deliveries returns all of them, newest first. A list is read state by state and
+// may miss what moves meanwhile: it counts once it is the same twice.
 func (r *rig) deliveries() []*models.Delivery {
 	r.t.Helper()
-	all, _, err := r.store.ListDeliveries(context.Background(), store.DeliveryQuery{Limit: 100})
-	if err != nil {
-		r.t.Fatal(err)
+	before := "not read yet"
+	for {
+		all, _, err := r.store.ListDeliveries(context.Background(), store.DeliveryQuery{Limit: 100})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		now := ""
+		for _, d := range all {
+			now += d.ID + " " + string(d.State) + "\n"
+		}
+		if now == before {
+			return all
+		}
+		before = now
 	}
-	return all
 }
 
 // history returns what is stored of the session of a message, as "role text" lines.
@@ -263,12 +273,18 @@ func (m *mind) release() {
 	}
 }
 
+// does sets what becomes of the turns that are not over yet.
+func (m *mind) does(respond func(context.Context, *agents.Request) (*agents.Response, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.respond = respond
+}
+
 // Respond answers one turn.
 func (m *mind) Respond(ctx context.Context, req *agents.Request, emit func(agents.Event)) (*agents.Response, error) {
 	m.mu.Lock()
 	m.requests = append(m.requests, req)
 	m.active[req.Text]++
-	respond := m.respond
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
@@ -283,6 +299,9 @@ func (m *mind) Respond(ctx context.Context, req *agents.Request, emit func(agent
 			return nil, ctx.Err()
 		}
 	}
+	m.mu.Lock()
+	respond := m.respond
+	m.mu.Unlock()
 	if respond != nil {
 		return respond(ctx, req)
 	}

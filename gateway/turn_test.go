@@ -49,7 +49,8 @@ func TestAgentFailures(t *testing.T) {
 			t.Run(c.name+"/"+string(lang), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				r.chat.Language, r.mind.respond = string(lang), c.respond
+				r.chat.Language = string(lang)
+				r.mind.does(c.respond)
 				if c.timeout > 0 {
 					agent := r.settings.Agents["assistant"]
 					agent.Timeout = c.timeout
@@ -68,7 +69,7 @@ func TestAgentFailures(t *testing.T) {
 				equal(t, "screen", r.delivered(), want)
 				equal(t, "history", r.history("m1"))
 
-				r.mind.respond = nil
+				r.mind.does(nil)
 				r.say(said("m2", "ann", "once more"))
 				r.ends("m2", models.InboundDone)
 			})
@@ -79,13 +80,11 @@ func TestAgentFailures(t *testing.T) {
 func TestFailedMessageCanRunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.mind.respond = fails(agents.Permanent)
+	r.mind.does(fails(agents.Permanent))
 	r.start()
 	r.say(said("m1", "ann", "hello"))
 	failed := r.ends("m1", models.InboundFailed)
-	r.mind.mu.Lock()
-	r.mind.respond = nil
-	r.mind.mu.Unlock()
+	r.mind.does(nil)
 	if _, err := r.gateway.Retry(context.Background(), failed.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +137,7 @@ func TestReadonlySlotIsRefusedBeforeTheModel(t *testing.T) {
 func TestEmptyAnswerIsSaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.mind.respond = func(context.Context, *agents.Request) (*agents.Response, error) { return answer(""), nil }
+	r.mind.does(func(context.Context, *agents.Request) (*agents.Response, error) { return answer(""), nil })
 	r.start()
 	r.say(said("m1", "ann", "hello"))
 	r.ends("m1", models.InboundDone)
@@ -194,9 +193,7 @@ func TestStreamCardIsFinishedOnEveryEnding(t *testing.T) {
 	}{
 		{"answer", func(r *rig, _ string) { r.mind.release() }, models.InboundDone},
 		{"failure", func(r *rig, _ string) {
-			r.mind.mu.Lock()
-			r.mind.respond = fails(agents.Permanent)
-			r.mind.mu.Unlock()
+			r.mind.does(fails(agents.Permanent))
 			r.mind.release()
 		}, models.InboundFailed},
 		{"stop", func(r *rig, _ string) { r.say(said("c1", "ann", "/stop")) }, models.InboundCancelled},

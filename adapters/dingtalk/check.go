@@ -21,13 +21,13 @@ func (a *Adapter) Check(ctx context.Context) ([]string, error) {
 		}
 		return []string{"credentials: refused: " + err.Error()}, nil
 	}
-	findings := []string{"credentials: accepted"}
+	findings := []string{"ok: credentials: accepted"}
 	if a.cfg.Mode == ModeStream {
 		s := stream{cfg: a.cfg, clock: a.clock, log: a.log, api: a.api}
 		if _, _, err := s.register(ctx); err != nil {
 			findings = append(findings, "stream mode: "+err.Error()+" (is the app published and the robot in stream mode?)")
 		} else {
-			findings = append(findings, "stream mode: available")
+			findings = append(findings, "ok: stream mode: available")
 		}
 	}
 	nobody := "chatkeep-check-" + uuid.NewString()
@@ -55,17 +55,22 @@ func (a *Adapter) Check(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return findings, err
 		}
-		findings = append(findings, p.name+": "+finding)
+		if finding == "" {
+			findings = append(findings, "ok: "+p.name+": permitted")
+		} else {
+			findings = append(findings, p.name+": "+finding)
+		}
 	}
 	return findings, nil
 }
 
+// probe calls what needs a permission and returns what is wrong, "" if nothing is.
 func (a *Adapter) probe(ctx context.Context, method, path string, in any) (string, error) {
 	err := a.api.call(ctx, "check", method, path, in, nil)
 	e, ok := errors.AsType[*apiError](err)
 	switch {
 	case err == nil:
-		return "permitted", nil
+		return "", nil
 	case !ok:
 		return "", fmt.Errorf("check %s: %w", path, err)
 	case e.class == classPermission && len(e.scopes) > 0:
@@ -73,5 +78,5 @@ func (a *Adapter) probe(ctx context.Context, method, path string, in any) (strin
 	case e.class == classPermission, e.class == classQuota, e.class == classSetup, e.class == classToken:
 		return e.Error(), nil
 	}
-	return "permitted", nil
+	return "", nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
@@ -277,7 +276,7 @@ func (a *api) bot(ctx context.Context) (botInfo, error) {
 		return answer{resp, body.CodeError}, nil
 	})
 	if err == nil && body.Bot.OpenID == "" {
-		err = fmt.Errorf("get bot: no open_id in the answer: is the bot ability switched on?")
+		err = errors.New("get bot: no open_id in the answer: is the bot ability switched on?")
 	}
 	return body.Bot, err
 }

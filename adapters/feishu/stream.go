@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,7 +219,7 @@ func (a *Adapter) FinishPreview(ctx context.Context, p *models.Preview, d *model
 	if _, err := a.sendFiles(ctx, d); err != nil {
 		return adapters.Sent{}, sendError(err)
 	}
-	return adapters.Sent{PlatformMessageID: c.MessageID}, nil
+	return adapters.Sent{PlatformMessageID: cmp.Or(c.MessageID, c.CardID)}, nil
 }
 
 func (a *Adapter) closeCard(ctx context.Context, p *models.Preview, c *liveCard, d *models.Delivery) error {

@@ -24,7 +24,7 @@ const (
 	pingInterval = 30 * time.Second
 	maxLostPings = 4
 	// maxMessage bounds one message of a server, in bytes.
-	maxMessage = 16 << 20
+	maxMessage = 8 << 20
 )
 
 // conn is one connection to a server.

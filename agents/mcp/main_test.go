@@ -101,7 +101,7 @@ func find(t *testing.T, m *Manager, server, name string) agents.Tool {
 
 func call(t *testing.T, tool agents.Tool, args string) agents.ToolResult {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	result, err := tool.Call(ctx, []byte(args), "key")
 	if err != nil {
@@ -113,7 +113,7 @@ func call(t *testing.T, tool agents.Tool, args string) agents.ToolResult {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	for !holds() {
 		if clock.Sleep(ctx, clock.Real(), 20*time.Millisecond) != nil {

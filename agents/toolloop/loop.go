@@ -65,7 +65,7 @@ var errNoAnswer = errors.New("toolloop: the model gave no answer in words")
 // are emitted from the calling goroutine.
 //
 // It returns when ctx ends, whatever the tools do; a tool that ignores its context
-// is left behind.
+// is left behind, about twice MaxParallel of them in a turn at most.
 func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, model Model, emit func(agents.Event)) (*agents.Response, error) {
 	cfg = cfg.withDefaults()
 	tools, err := load(ctx, req.Tools)
@@ -150,7 +150,20 @@ func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, e
 	}
 	l.response.Usage = l.response.Usage.Add(completion.Usage)
 	l.response.ContextTokens = completion.Usage.PromptTokens
+	repair(completion.Message)
 	return completion, nil
+}
+
+// repair makes what a model wrote fit for being stored.
+func repair(m *models.SessionMessage) {
+	m.Content = storable(m.Content)
+	if m.Reasoning != nil {
+		reasoning := storable(*m.Reasoning)
+		m.Reasoning = &reasoning
+	}
+	for i := range m.ToolCalls {
+		m.ToolCalls[i].Arguments = storable(m.ToolCalls[i].Arguments)
+	}
 }
 
 func (l *loop) add(messages ...*models.SessionMessage) {

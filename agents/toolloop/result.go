@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// capped returns text as valid UTF-8 of about limit bytes at most: its head, a
+// capped returns text in a form that can be stored, of about limit bytes at most: its head, a
 // note of the original size, and its tail.
 func capped(text string, limit int) string {
 	size := len(text)
@@ -16,7 +16,12 @@ func capped(text string, limit int) string {
 		tail := text[runeStart(text, size-limit/4):]
 		text = fmt.Sprintf("%s\n[… cut: the result had %d bytes …]\n%s", head, size, tail)
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return storable(text)
+}
+
+// storable repairs a text that no store takes: invalid UTF-8 and NUL.
+func storable(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
 // runeStart returns the start of the rune that i lies in; i itself where there is none.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
@@ -21,7 +24,15 @@ type runner struct {
 	tools toolbox
 	emit  func(agents.Event)
 	keys  *keys
+	// deaf counts calls that still run long after their time was up.
+	deaf atomic.Int64
 }
+
+// deafAfter is when a call that was told to end counts as deaf.
+const deafAfter = time.Second
+
+// errDeaf is what a model learns when its calls pile up.
+var errDeaf = errors.New("too many earlier calls have not ended yet; the tool was not run")
 
 // outcome is the end of one call, at its place in the round.
 type outcome struct {
@@ -45,6 +56,9 @@ func (r *runner) run(ctx context.Context, calls []models.ToolCall) ([]*models.Se
 	var jobs []job
 	for i, call := range calls {
 		j, err := r.prepare(call)
+		if err == nil && r.deaf.Load() >= int64(r.cfg.MaxParallel) {
+			err = errDeaf
+		}
 		if err != nil {
 			results[i] = r.message(call, refusal(err))
 			continue
@@ -103,12 +117,21 @@ func notRun(err error) error {
 	return fmt.Errorf("%w; the tool was not run, call it again with valid arguments", err)
 }
 
-// call runs one job and reports its end, at the latest when its time is up.
+// call runs one job and reports its end, at the latest when its time is up. A tool
+// that does not hear its context end is left behind, as nothing in Go can end it:
+// its goroutine lasts until the tool returns, and its result is dropped. A turn
+// leaves few of them, see errDeaf.
 func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	returned := make(chan agents.ToolResult, 1)
-	go func() { returned <- invoke(ctx, j) }()
+	var left atomic.Bool
+	go func() {
+		returned <- invoke(ctx, j)
+		if !left.CompareAndSwap(false, true) {
+			r.deaf.Add(-1)
+		}
+	}()
 
 	timer := r.clock.NewTimer(r.cfg.ToolTimeout)
 	defer timer.Stop()
@@ -116,9 +139,24 @@ func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
 	case result := <-returned:
 		outcomes <- outcome{j.index, result}
 	case <-timer.C:
+		cancel()
 		outcomes <- outcome{j.index, refusal(fmt.Errorf("the tool did not answer within %s", r.cfg.ToolTimeout))}
+		r.watch(returned, &left)
 	case <-ctx.Done():
 		outcomes <- outcome{j.index, refusal(ctx.Err())}
+	}
+}
+
+// watch counts a call that was told to end until it does.
+func (r *runner) watch(returned <-chan agents.ToolResult, left *atomic.Bool) {
+	timer := r.clock.NewTimer(deafAfter)
+	defer timer.Stop()
+	select {
+	case <-returned:
+	case <-timer.C:
+		if left.CompareAndSwap(false, true) {
+			r.deaf.Add(1)
+		}
 	}
 }
 
@@ -140,15 +178,22 @@ func invoke(ctx context.Context, j job) (result agents.ToolResult) {
 	return result
 }
 
+// errorMark begins the text of every result that is a failure.
+const errorMark = "Error: "
+
 func refusal(err error) agents.ToolResult {
-	return agents.ToolResult{Text: "Error: " + err.Error(), IsError: true}
+	return agents.ToolResult{Text: errorMark + err.Error(), IsError: true}
 }
 
 func (r *runner) message(call models.ToolCall, result agents.ToolResult) *models.SessionMessage {
+	text := result.Text
+	if result.IsError && !strings.HasPrefix(text, errorMark) {
+		text = errorMark + text // the protocol to the model has no other place for it
+	}
 	return &models.SessionMessage{
 		Role:       models.RoleTool,
 		ToolCallID: call.ID,
-		Content:    capped(result.Text, r.cfg.MaxResultBytes),
+		Content:    capped(text, r.cfg.MaxResultBytes),
 		Images:     result.Images,
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 const (
@@ -55,10 +57,18 @@ func checkArguments(schema, arguments json.RawMessage) (err error) {
 		return fmt.Errorf("the arguments are not valid JSON (%w)", err)
 	}
 	var broken *jsonschema.ValidationError
-	if !errors.As(compiled.Validate(value), &broken) {
+	if !errors.As(compiled.Validate(value), &broken) || circular(broken) {
 		return nil
 	}
 	// The first line names the schema, which is nothing to a model.
 	_, violations, _ := strings.Cut(broken.Error(), "\n")
-	return fmt.Errorf("the arguments do not fit the tool's schema:\n%s\n", capped(violations, maxViolations))
+	return fmt.Errorf("the arguments do not fit the tool's schema:\n%s", capped(violations, maxViolations))
+}
+
+// circular reports whether the schema is at fault: it refers to itself only.
+func circular(e *jsonschema.ValidationError) bool {
+	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, circular)
 }

@@ -74,6 +74,6 @@ func dingtalkConfig(d config.DingTalkChannel) dingtalk.Config {
 	return dingtalk.Config{
 		Account: d.Account, Mode: dingtalk.Mode(d.Mode), ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(),
 		RobotCode: d.RobotCode, BaseURL: d.BaseURL.Reveal(), OAPIBaseURL: d.OAPIBaseURL.Reveal(),
-		CardTemplateID: d.CardTemplateID, NoStreaming: d.Reply.Streaming == config.StreamingOff, WorkingSign: d.Reply.WorkingSign,
+		CardTemplateID: d.CardTemplateID, WorkingSign: true, // the gateway decides per chat whether to use them
 	}
 }

@@ -121,7 +121,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config, log *slog.Logger, r 
 	const check = "database"
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	st, err := openStore(ctx, cfg, false, log)
+	st, err := openStore(ctx, cfg, false, nil, log)
 	if err != nil {
 		r.add(check, levelError, "%s", explain(err))
 		return

@@ -18,7 +18,7 @@ func (a *app) reload(path string, level *slog.LevelVar) error {
 		return err
 	}
 	merged, safe, restart := config.Merge(a.cfg.Load(), next)
-	agents, err := buildAgents(merged, clock.Real())
+	agents, err := buildAgents(merged, a.tools, clock.Real())
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func serve(ctx context.Context, path string, cfg *config.Config, logTo io.Writer
 		return explain(err)
 	}
 	err = a.serve(ctx, path, level)
-	if closeErr := a.store.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("close storage: %w", closeErr)
+	if closeErr := a.close(); err == nil {
+		err = closeErr
 	}
 	return err
 }
@@ -153,13 +153,11 @@ func (a *app) handlers() *httpapi.Server {
 		agent := &from.Agents[i]
 		cfg.Agents = append(cfg.Agents, httpapi.AgentInfo{ID: agent.ID, Kind: string(agent.Kind), Model: agent.Model, ContextWindow: agent.ContextWindow})
 	}
-	metrics := telemetry.New(version, clock.Real())
-	gateway.WithMetrics(metrics)(a.gateway) // before it runs
-	httpapi.Observe(metrics, health{a.gateway, a.store})
+	httpapi.Observe(a.metrics, health{a.gateway, a.store})
 	return httpapi.New(cfg, httpapi.Deps{
 		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway,
 		Queues: a.store, QueueControl: a.gateway, Health: health{a.gateway, a.store},
-		Metrics: metrics,
+		Metrics: a.metrics,
 	}, clock.Real(), a.log)
 }
 

@@ -136,11 +136,7 @@ func quietLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 
 func (t *terminal) close() error {
 	t.stop()
-	err := <-t.done
-	if closeErr := t.app.store.Close(); closeErr != nil {
-		err = errors.Join(err, fmt.Errorf("close storage: %w", closeErr))
-	}
-	return err
+	return errors.Join(<-t.done, t.app.close())
 }
 
 // sender is whoever sits at the terminal.

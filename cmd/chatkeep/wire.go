@@ -26,6 +26,7 @@ import (
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/dial"
+	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 	"github.com/chatkeep/chatkeep/store/gormstore"
@@ -34,7 +35,7 @@ import (
 
 // openStore opens the configured store and brings its schema up to date. A
 // server keeps others off an embedded database.
-func openStore(ctx context.Context, cfg *config.Config, server bool, log *slog.Logger) (store.Store, error) {
+func openStore(ctx context.Context, cfg *config.Config, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
 	s := cfg.Storage
 	switch s.Driver {
 	case config.DriverMemory:
@@ -47,12 +48,12 @@ func openStore(ctx context.Context, cfg *config.Config, server bool, log *slog.L
 		}
 		return gormstore.Open(ctx, gormstore.Config{
 			Driver: gormstore.SQLite, DSN: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns,
-			Migrate: true, Exclusive: server, Clock: clock.Real(), Logger: log,
+			Migrate: true, Exclusive: server, Clock: clock.Real(), Logger: log, Observer: observer,
 		})
 	case config.DriverMySQL:
 		return gormstore.Open(ctx, gormstore.Config{
 			Driver: gormstore.MySQL, DSN: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns,
-			Migrate: true, Clock: clock.Real(), Logger: log,
+			Migrate: true, Clock: clock.Real(), Logger: log, Observer: observer,
 		})
 	default:
 		return nil, fmt.Errorf("open storage: driver %q does not work yet; use sqlite, mysql or memory", s.Driver)
@@ -90,7 +91,7 @@ func hostPort(raw string) string {
 }
 
 // buildAgents makes the configured agents, each with its fallbacks behind it.
-func buildAgents(cfg *config.Config, c clock.Clock) (map[string]gateway.Agent, error) {
+func buildAgents(cfg *config.Config, tools *toolbox, c clock.Clock) (map[string]gateway.Agent, error) {
 	guard, err := agentTransport(cfg)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func buildAgents(cfg *config.Config, c clock.Clock) (map[string]gateway.Agent, e
 		}
 		built[a.ID] = gateway.Agent{
 			ID: a.ID, Agent: agent, SystemPrompt: a.SystemPrompt, ContextWindow: a.ContextWindow,
-			MaxTokens: a.MaxTokens, Timeout: a.Timeout.Std(), Images: a.Images,
+			MaxTokens: a.MaxTokens, Timeout: a.Timeout.Std(), Images: a.Images, Tools: tools.toolset(a.Tools),
 		}
 	}
 	return built, nil
@@ -162,8 +163,8 @@ func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Age
 func notYet(cfg *config.Config) error {
 	var problems []error
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if len(cfg.MCPServers) > 0 {
-		refuse("mcpServers: tools do not work yet; remove them")
+	for _, name := range missingTools(cfg) {
+		refuse("agents: the built-in tool %s does not work yet; remove it", name)
 	}
 	if len(cfg.Tasks) > 0 {
 		refuse("tasks: scheduled tasks do not work yet; remove them")
@@ -198,6 +199,7 @@ type app struct {
 	log     *slog.Logger
 	store   store.Store
 	gateway *gateway.Gateway
+	metrics *telemetry.Metrics
 }
 
 // newApp puts the program together. only, when not empty, is the one session that
@@ -210,22 +212,23 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 	if names := notInEffect(cfg); server && len(names) > 0 {
 		log.Warn("these settings are accepted but not in effect yet", "settings", names)
 	}
-	st, err := openStore(ctx, cfg, server, log)
+	metrics := telemetry.New(version, clock.Real())
+	st, err := openStore(ctx, cfg, server, metrics.Store(), log)
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGateway(cfg, st, only, log)
+	g, err := newGateway(cfg, st, only, metrics, log)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	a := &app{log: log, store: st, gateway: g}
+	a := &app{log: log, store: st, gateway: g, metrics: metrics}
 	a.cfg.Store(cfg)
 	return a, nil
 }
 
-func newGateway(cfg *config.Config, st store.Store, only string, log *slog.Logger) (*gateway.Gateway, error) {
+func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string, metrics *telemetry.Metrics, log *slog.Logger) (*gateway.Gateway, error) {
 	c := clock.Real()
-	built, err := buildAgents(cfg, c)
+	built, err := buildAgents(cfg, tools, c)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +242,7 @@ func newGateway(cfg *config.Config, st store.Store, only string, log *slog.Logge
 			return nil, err
 		}
 	}
-	var options []gateway.Option
+	options := []gateway.Option{gateway.WithMetrics(metrics)}
 	if at := crashPoint(); at != nil {
 		options = append(options, gateway.WithCrashPoint(at))
 	}

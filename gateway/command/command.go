@@ -39,7 +39,12 @@ type Call struct {
 	Channel  string
 	Account  string
 	ChatID   string
+	ThreadID string
 	SenderID string
+	// Direct is set in a direct chat.
+	Direct bool
+	// Tasks makes scheduled tasks.
+	Tasks Tasks
 	// Admin is set if the sender is an administrator.
 	Admin bool
 	// Shared is set if several people share the session.
@@ -47,8 +52,8 @@ type Call struct {
 
 	table []Command // what /help lists
 
-	// Stopped collects the messages that got their outcome, whose turns are to be cancelled.
-	Stopped []string
+	// Ended collects the messages that got their outcome, whose turns are to be cancelled.
+	Ended []*models.Inbound
 	// Requeued is set if a message waits again.
 	Requeued string
 }
@@ -75,6 +80,7 @@ var Table = []Command{
 	{Name: "retry", Aliases: []string{"重试"}, Help: text.HelpRetry, run: retry},
 	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, AdminIfShared: true, Help: text.HelpUndo, run: undo},
 	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
+	{Name: "task", Usage: "add|list|pause|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
 	{Name: "whoami", Aliases: []string{"我是谁"}, Help: text.HelpWhoAmI, run: whoami},
 }
 
@@ -173,8 +179,9 @@ func (c *Call) end(messages []*models.Inbound, o store.Outcome) error {
 	ids := make([]string, len(messages))
 	for i, in := range messages {
 		ids[i] = in.ID
+		in.State, in.Code, in.Error = o.State, o.Code, o.Error
 	}
-	c.Stopped = ids
+	c.Ended = messages
 	return c.Tx.Finish(ids, o, c.Now)
 }
 

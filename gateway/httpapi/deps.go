@@ -12,6 +12,8 @@ type Deps struct {
 	Contexts     ContextPreview
 	Queues       Queues
 	QueueControl QueueControl
+	Tasks        Tasks
+	TaskControl  TaskControl
 	Health       Health
 	// Metrics counts requests and is what GET /metrics shows; nil: neither.
 	Metrics *telemetry.Metrics

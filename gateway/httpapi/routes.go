@@ -40,6 +40,8 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	a.POST("/deliveries", s.push)
 	a.POST("/deliveries/:id/retry", s.retryDelivery)
 
+	s.taskRoutes(a)
+
 	a.GET("/channels", s.channels)
 	a.GET("/agents", s.agents)
 	a.GET("/stats", s.stats)

@@ -26,6 +26,25 @@ const (
 	SessionWasPurged ID = "session_was_purged"
 )
 
+// Notices about tasks, to their owners, and answers of /task.
+const (
+	TaskFails        ID = "task_fails"         // task, failures, code
+	TaskPausedItself ID = "task_paused_itself" // task, failures, code
+	TaskUsage        ID = "task_usage"
+	TaskAdded        ID = "task_added"    // id, next time, zone
+	TaskBadTime      ID = "task_bad_time" // what is wrong
+	TaskPassed       ID = "task_passed"
+	TaskNone         ID = "task_none"
+	TaskLine         ID = "task_line" // id, schedule, next time, zone, prompt
+	TaskNever        ID = "task_never"
+	TaskIsPaused     ID = "task_is_paused"
+	TaskMissing      ID = "task_missing" // id
+	TaskForeign      ID = "task_foreign"
+	TaskPaused       ID = "task_paused"   // id
+	TaskDeleted      ID = "task_deleted"  // id
+	TaskTooMany      ID = "task_too_many" // count
+)
+
 // Answers of the chat commands.
 const (
 	HelpTitle       ID = "help_title"
@@ -55,6 +74,7 @@ const (
 	HelpStatus ID = "help_status"
 	HelpWhoAmI ID = "help_whoami"
 	HelpRetry  ID = "help_retry"
+	HelpTask   ID = "help_task"
 	HelpUndo   ID = "help_undo"
 )
 
@@ -82,6 +102,25 @@ var sentences = map[ID]sentence{
 	ResetSuperseded:  {"%d waiting messages were dropped.", "%d 条等待中的消息已丢弃。"},
 	SessionWasPurged: {"The session was deleted.", "会话已删除。"},
 
+	TaskFails:        {"Your scheduled task %s has failed %d times in a row. (%s)", "你的定时任务 %s 已连续失败 %d 次。(%s)"},
+	TaskPausedItself: {"Your scheduled task %s failed %d times in a row and is paused now. (%s)", "你的定时任务 %s 已连续失败 %d 次,现已暂停。(%s)"},
+	TaskUsage: {
+		"Say when and what:\n- `/task add \"0 9 * * 1-5\" TEXT` and `/task add every 10m TEXT` repeat\n- `/task add 10m TEXT` and `/task add 18:00 TEXT` run once\n- `/task list`, `/task pause ID`, `/task delete ID`",
+		"请说明时间和内容:\n- `/task add \"0 9 * * 1-5\" 内容`、`/task add 每10分钟 内容` 重复执行\n- `/task add 10m 内容`、`/task add 明天9点 内容` 只执行一次\n- `/task list`、`/task pause ID`、`/task delete ID`",
+	},
+	TaskAdded:    {"Task %s added. Next: %s (%s).", "已添加任务 %s。下次执行:%s(%s)。"},
+	TaskBadTime:  {"That schedule %s.", "时间表无效:%s。"},
+	TaskPassed:   {"That time has passed.", "这个时间已经过去。"},
+	TaskNone:     {"There are no tasks.", "没有任务。"},
+	TaskLine:     {"- `%s` %s, next: %s (%s): %s", "- `%s` %s,下次:%s(%s):%s"},
+	TaskNever:    {"never", "无"},
+	TaskIsPaused: {"paused", "已暂停"},
+	TaskMissing:  {"There is no task %q.", "没有任务 %q。"},
+	TaskForeign:  {"That task is somebody else's; only an administrator may do this.", "这是别人的任务,只有管理员可以操作。"},
+	TaskPaused:   {"Task %s is paused.", "任务 %s 已暂停。"},
+	TaskDeleted:  {"Task %s is deleted.", "任务 %s 已删除。"},
+	TaskTooMany:  {"You have %d tasks; delete some first.", "你已有 %d 个任务,请先删除一些。"},
+
 	HelpTitle:       {"What I understand:", "可用命令:"},
 	NeedsAdmin:      {"In a chat that several people share, only an administrator may do this.", "多人共用的会话中,只有管理员可以执行此操作。"},
 	CommandFailed:   {"Sorry, that did not work. Please try again. (%s)", "抱歉,操作失败,请重试。(%s)"},
@@ -106,5 +145,6 @@ var sentences = map[ID]sentence{
 	HelpStatus: {"shows the state of this session", "显示会话状态"},
 	HelpWhoAmI: {"shows your ids", "显示你的 ID"},
 	HelpRetry:  {"runs your last failed message again", "重新运行你上一条失败的消息"},
+	HelpTask:   {"schedules work for me", "管理定时任务"},
 	HelpUndo:   {"sets the last turn aside", "撤销上一轮对话"},
 }

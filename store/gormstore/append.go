@@ -8,31 +8,6 @@ import (
 	"github.com/chatkeep/chatkeep/store"
 )
 
-// slotInLane is a lane, locked, with one of its slots.
-type slotInLane struct {
-	Lane       laneRow
-	HasSession int
-	SlotName   *string
-	ContextID  []byte
-	NextSeq    int64
-}
-
-// lockWithSlot locks lane, session and slot, in this order, by one statement. An
-// empty name means the current slot.
-func lockWithSlot(t *tx, key, slot string) (row slotInLane, found bool, err error) {
-	const from = `SELECT ` + laneColumns + `, CASE WHEN e.sid IS NULL THEN 0 ELSE 1 END AS has_session,
-			s.name AS slot_name, s.context_id, COALESCE(s.next_seq, 0) AS next_seq
-		FROM lanes l LEFT JOIN sessions e ON e.sid = l.sid LEFT JOIN slots s ON s.sid = l.sid AND s.name = `
-	sid := sidOf(key)
-	columns := append(row.Lane.columns(), &row.HasSession, &row.SlotName, &row.ContextID, &row.NextSeq)
-	if slot == "" {
-		found, err = t.row(columns, from+"l.slot WHERE l.sid = ? {lock}", sid)
-	} else {
-		found, err = t.row(columns, from+"? WHERE l.sid = ? {lock}", slot, sid)
-	}
-	return row, found, err
-}
-
 // AppendMessages adds messages to a slot, all or none.
 func (s *Store) AppendMessages(ctx context.Context, key string, messages []*models.SessionMessage) error {
 	var c checks
@@ -55,7 +30,7 @@ func (s *Store) AppendMessages(ctx context.Context, key string, messages []*mode
 		if err != nil {
 			return err
 		}
-		if !found || row.HasSession == 0 || row.SlotName == nil {
+		if !found || row.SlotName == nil {
 			return store.ErrNotFound
 		}
 		slot = *row.SlotName
@@ -82,7 +57,7 @@ func (s *Store) AppendMessages(ctx context.Context, key string, messages []*mode
 				g.userAt = at
 			}
 		}
-		return grow(t, row.Lane.Sid, slot, g)
+		return row.grow(t, g)
 	})
 	if err != nil {
 		return err

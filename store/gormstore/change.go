@@ -180,7 +180,7 @@ func (x *sessionTx) Append(slot string, messages []*models.SessionMessage, now t
 	for i, m := range messages {
 		m.Seq, m.Slot = row.NextSeq+int64(i), slot
 	}
-	return grow(x.tx, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
+	return growSlot(x.tx, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
 }
 
 func (x *sessionTx) Deliver(deliveries []*models.Delivery) error {

@@ -389,12 +389,12 @@ func (s *Store) rememberDelivery(t *tx, lane laneRow, session *models.Session, r
 	}
 	g := growth{messages: 1, tokens: int64(message.TokenCount), activeAt: r.Now, now: r.Now}
 	contextID, from := row.ContextID, row.NextSeq
-	if row.HasSession == 0 {
+	if !row.hasSession() {
 		if contextID, err = insertSession(t, lane.Sid, session, g); err != nil {
 			return err
 		}
 		from = 1
-	} else if err := grow(t, lane.Sid, *row.SlotName, g); err != nil {
+	} else if err := row.grow(t, g); err != nil {
 		return err
 	}
 	return insertMessages(t, contextID, from, []*models.SessionMessage{message})

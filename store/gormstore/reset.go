@@ -72,11 +72,9 @@ func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
 		return err
 	}
 	// What was observed before belongs to the old context.
-	if _, err := x.tx.exec("UPDATE sessions SET compacted_summary = ?, observed_seq = ?, updated_at = ? WHERE sid = ?",
-		to.CompactedSummary, x.lane.LastSeq, micros(now), x.lane.Sid); err != nil {
-		return err
-	}
-	return x.count(to.MessageCount-from.MessageCount, to.TotalTokens-from.TotalTokens)
+	_, err = x.tx.exec("UPDATE sessions SET compacted_summary = ?, observed_seq = ?, updated_at = ? WHERE sid = ?",
+		to.CompactedSummary, x.lane.LastSeq, micros(now), x.lane.Sid)
+	return err
 }
 
 // nextEpoch refuses the commit of whatever turn is running.

@@ -42,11 +42,11 @@ func checkSlot(s *models.ContextSlot) error {
 }
 
 func (x *sessionTx) CreateSlot(s *models.ContextSlot) error {
-	_, err := x.createSlot(s, 1, 0, 0)
+	_, err := x.createSlot(s, 1, growth{})
 	return err
 }
 
-func (x *sessionTx) createSlot(s *models.ContextSlot, next, messages, tokens int64) ([]byte, error) {
+func (x *sessionTx) createSlot(s *models.ContextSlot, next int64, g growth) ([]byte, error) {
 	if err := checkSlot(s); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (x *sessionTx) createSlot(s *models.ContextSlot, next, messages, tokens int
 	if _, err := x.tx.find(&place, "SELECT COALESCE(MAX(place), 0) + 1 FROM slots WHERE sid = ?", x.lane.Sid); err != nil {
 		return nil, err
 	}
-	contextID, err := insertSlot(x.tx, x.lane.Sid, s, place, next, messages, tokens)
+	contextID, err := insertSlot(x.tx, x.lane.Sid, s, place, next, g)
 	if duplicate(err) {
 		return nil, fmt.Errorf("slot: %w", store.ErrExists)
 	}
@@ -96,16 +96,14 @@ func (x *sessionTx) DeriveSlot(s *models.ContextSlot, parent string) error {
 	if _, err := x.tx.find(&sum, "SELECT COUNT(*) AS messages, COALESCE(SUM(tokens), 0) AS tokens, COALESCE(MAX(seq), 0) AS last FROM messages WHERE "+where, args...); err != nil {
 		return err
 	}
-	contextID, err := x.createSlot(s, sum.Last+1, sum.Messages, sum.Tokens)
+	contextID, err := x.createSlot(s, sum.Last+1, growth{messages: sum.Messages, tokens: sum.Tokens})
 	if err != nil {
 		return err
 	}
 	const columns = "seq, turn_seq, id, role, content, meta, tokens, compacted, undone, created_at"
-	if _, err := x.tx.exec("INSERT INTO messages (context_id, "+columns+") SELECT ?, "+columns+" FROM messages WHERE "+where+" ORDER BY seq",
-		append([]any{contextID}, args...)...); err != nil {
-		return err
-	}
-	return x.count(sum.Messages, sum.Tokens)
+	_, err = x.tx.exec("INSERT INTO messages (context_id, "+columns+") SELECT ?, "+columns+" FROM messages WHERE "+where+" ORDER BY seq",
+		append([]any{contextID}, args...)...)
+	return err
 }
 
 // focusOf is the condition for the messages that a focus shows: the first system
@@ -177,13 +175,8 @@ func (x *sessionTx) DeleteSlot(slot string, now time.Time) error {
 	if _, err := x.tx.exec("UPDATE inbound SET slot = ? WHERE sid = ? AND queued = ? AND slot = ?", models.DefaultSlot, x.lane.Sid, inLane, slot); err != nil {
 		return err
 	}
-	return x.count(-row.MessageCount, -row.TotalTokens)
-}
-
-// count corrects the session's counters.
-func (x *sessionTx) count(messages, tokens int64) error {
-	_, err := x.tx.exec("UPDATE sessions SET message_count = message_count + ?, total_tokens = total_tokens + ? WHERE sid = ?", messages, tokens, x.lane.Sid)
-	return err
+	// When the session was used does not go with the slot.
+	return touchSession(x.tx, x.lane.Sid, nil, growth{userAt: fromMicros(row.UserAt), activeAt: fromMicros(row.ActiveAt), now: fromMicros(row.UpdatedAt)})
 }
 
 func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
@@ -211,8 +204,6 @@ func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
 		sum.Messages, sum.Tokens, x.lane.Sid, slot); err != nil {
 		return err
 	}
-	if _, err := x.tx.exec("UPDATE sessions SET updated_at = ? WHERE sid = ?", micros(now), x.lane.Sid); err != nil {
-		return err
-	}
-	return x.count(-sum.Messages, -sum.Tokens)
+	_, err = x.tx.exec("UPDATE sessions SET updated_at = ? WHERE sid = ?", micros(now), x.lane.Sid)
+	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // CommitTurn stores a finished turn: lock and check, outcome of its messages,
-// conversation, counters, deliveries, lane; eight statements on MySQL.
+// conversation, counters, deliveries, lane: eight statements, rarely nine.
 func (s *Store) CommitTurn(ctx context.Context, c *store.TurnCommit) (*store.TurnCommitted, error) {
 	if err := checkTurn(c); err != nil {
 		return nil, fmt.Errorf("commit turn: %w", err)
@@ -59,7 +59,7 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	if !found || !row.Lane.heldBy(c.Claim) {
 		return s.committedBefore(t, c, row, ask, store.ErrLeaseLost)
 	}
-	createsSession := row.HasSession == 0
+	createsSession := !row.hasSession()
 	from := row.NextSeq
 	contextID := row.ContextID
 	g := growth{
@@ -87,8 +87,8 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	if err := insertMessages(t, contextID, from, c.Messages); err != nil {
 		return nil, err
 	}
-	if row.HasSession != 0 {
-		if err := grow(t, row.Lane.Sid, c.Slot, g); err != nil {
+	if !createsSession {
+		if err := row.grow(t, g); err != nil {
 			return nil, err
 		}
 	}

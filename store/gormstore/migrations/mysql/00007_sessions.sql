@@ -1,3 +1,6 @@
+-- What moves with every message is kept with the slots. last_user_at may lag behind
+-- by some minutes: it finds sessions that may be idle, their slots tell whether they are.
+
 -- +goose Up
 CREATE TABLE IF NOT EXISTS sessions (
   sid               BINARY(32) NOT NULL,
@@ -12,13 +15,10 @@ CREATE TABLE IF NOT EXISTS sessions (
   model             VARBINARY(256) NOT NULL,
   system_prompt     LONGTEXT NOT NULL,
   pinned            TINYINT NOT NULL,
-  message_count     BIGINT NOT NULL,
-  total_tokens      BIGINT NOT NULL,
   compaction_count  INT NOT NULL,
   compacted_summary LONGTEXT NOT NULL,
   observed_seq      BIGINT NOT NULL,
   last_user_at      BIGINT NULL,
-  model_at          BIGINT NULL,
   last_activity_at  BIGINT NOT NULL,
   created_at        BIGINT NOT NULL,
   updated_at        BIGINT NOT NULL,

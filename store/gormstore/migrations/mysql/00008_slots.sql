@@ -12,6 +12,10 @@ CREATE TABLE IF NOT EXISTS slots (
   message_count BIGINT NOT NULL,
   total_tokens  BIGINT NOT NULL,
   place         BIGINT NOT NULL,
+  user_at       BIGINT NOT NULL,
+  model_at      BIGINT NOT NULL,
+  active_at     BIGINT NOT NULL,
+  updated_at    BIGINT NOT NULL,
   created_at    BIGINT NOT NULL,
   PRIMARY KEY (sid, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

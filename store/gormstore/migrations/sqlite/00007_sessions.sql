@@ -1,3 +1,6 @@
+-- What moves with every message is kept with the slots. last_user_at may lag behind
+-- by some minutes: it finds sessions that may be idle, their slots tell whether they are.
+
 -- +goose Up
 CREATE TABLE sessions (
   sid               BLOB NOT NULL,
@@ -12,13 +15,10 @@ CREATE TABLE sessions (
   model             TEXT NOT NULL,
   system_prompt     TEXT NOT NULL,
   pinned            INTEGER NOT NULL,
-  message_count     INTEGER NOT NULL,
-  total_tokens      INTEGER NOT NULL,
   compaction_count  INTEGER NOT NULL,
   compacted_summary TEXT NOT NULL,
   observed_seq      INTEGER NOT NULL,
   last_user_at      INTEGER NULL,
-  model_at          INTEGER NULL,
   last_activity_at  INTEGER NOT NULL,
   created_at        INTEGER NOT NULL,
   updated_at        INTEGER NOT NULL,

@@ -12,6 +12,10 @@ CREATE TABLE slots (
   message_count INTEGER NOT NULL,
   total_tokens  INTEGER NOT NULL,
   place         INTEGER NOT NULL,
+  user_at       INTEGER NOT NULL,
+  model_at      INTEGER NOT NULL,
+  active_at     INTEGER NOT NULL,
+  updated_at    INTEGER NOT NULL,
   created_at    INTEGER NOT NULL,
   PRIMARY KEY (sid, name)
 ) WITHOUT ROWID;

@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// SilentToken is the answer of a task that has nothing to say: nothing is sent.
+const SilentToken = "NO_REPLY"
+
+// taskRun is what the envelope of a task's run holds besides a message: all of it is
+// settled when the run is fired.
+type taskRun struct {
+	TaskID string `json:"taskId"`
+	RunID  string `json:"runId"`
+	// Target is where the answer goes; nil: nowhere.
+	Target *runTarget `json:"target,omitempty"`
+	// Chat is the session that the delivered answer becomes part of; nil: none.
+	Chat *models.Session `json:"chat,omitempty"`
+	// Timeout bounds the whole run; zero: only its attempts are bounded.
+	Timeout time.Duration `json:"timeout"`
+	Retries int           `json:"retries"`
+}
+
+// runTarget is a [models.Target] that survives being stored.
+type runTarget struct {
+	ChatID   string `json:"chatId,omitempty"`
+	UserID   string `json:"userId,omitempty"`
+	ThreadID string `json:"threadId,omitempty"`
+	Direct   bool   `json:"direct,omitempty"`
+	URL      string `json:"url,omitempty"`
+}
+
+func (t *runTarget) model() models.Target {
+	if t == nil {
+		return models.Target{}
+	}
+	out := models.Target{ChatID: t.ChatID, UserID: t.UserID, ThreadID: t.ThreadID, Direct: t.Direct}
+	if t.URL != "" {
+		out.Ref = []byte(t.URL)
+	}
+	return out
+}
+
+// Pauses between the attempts of a run: the first, doubling up to the last, spread
+// by a quarter either way.
+const (
+	firstRunRetry = 5 * time.Second
+	lastRunRetry  = time.Minute
+)
+
+// timeout is how long the run may take if one attempt may take so long.
+func (t *taskRun) timeout(attempt time.Duration) time.Duration {
+	if t.Timeout > 0 {
+		return t.Timeout
+	}
+	return time.Duration(t.Retries+1) * (attempt + 2*lastRunRetry)
+}
+
+// respondOrRetry asks the agent; a task's run asks again after a failure that may pass.
+func (r *turn) respondOrRetry(ctx context.Context, request *agents.Request) (*agents.Response, error) {
+	if r.env.Run == nil {
+		return r.respond(ctx, request)
+	}
+	pause := firstRunRetry
+	for retries := r.env.Run.Retries; ; retries-- {
+		bounded, cancel := context.WithTimeoutCause(ctx, r.agent.Timeout, errTurnTimeout)
+		response, err := r.respond(bounded, request)
+		late := errors.Is(context.Cause(bounded), errTurnTimeout)
+		cancel()
+		if err != nil && late && agents.KindOf(err) != agents.Timeout {
+			err = &agents.Error{Kind: agents.Timeout, Err: err}
+		}
+		if err == nil || retries <= 0 || !passing(err) || ctx.Err() != nil {
+			return response, err
+		}
+		r.g.log.Info("task is tried again", "task", r.env.Run.TaskID, "run", r.env.Run.RunID, "error", err)
+		if clock.Sleep(ctx, r.g.clock, pause*3/4+rand.N(pause/2)) != nil { //nolint:gosec // jitter, not a secret
+			return nil, err
+		}
+		pause = min(2*pause, lastRunRetry)
+	}
+}
+
+// passing reports whether another attempt may end better.
+func passing(err error) bool {
+	switch agents.KindOf(err) {
+	case agents.Overflow, agents.Auth:
+		return false
+	default:
+		return true
+	}
+}
+
+// audible is what is sent of a task's answer.
+func audible(answer string) string {
+	if strings.TrimSpace(answer) == SilentToken {
+		return ""
+	}
+	return answer
+}
+
+func (r *turn) answerKind() models.DeliveryKind {
+	if r.env.Run != nil {
+		return models.DeliveryPush
+	}
+	return models.DeliveryAnswer
+}
+
+// taskWork is what the gateway knows of runs, for the schedule's runner.
+type taskWork struct{ g *Gateway }
+
+// Started wakes the workers.
+func (w taskWork) Started() { w.g.pool.Nudge() }
+
+// Settled wakes the senders.
+func (w taskWork) Settled() { w.g.outbox.nudge() }
+
+// Message makes the message that a run is in the inbox.
+func (w taskWork) Message(t *models.Task, run *models.TaskRun) (*store.AcceptRequest, error) {
+	g := w.g
+	env := envelope{
+		AgentID: t.AgentID,
+		Message: &adapters.Message{Chat: adapters.Chat{Type: adapters.Direct}, Text: t.Prompt, SentAt: run.ScheduledAt},
+		Run:     &taskRun{TaskID: t.ID, RunID: run.ID, Timeout: t.Timeout, Retries: t.Retries},
+	}
+	in := models.Inbound{
+		ID: models.NewID("inb"), Channel: key.ChannelTask, Account: t.ID, Kind: models.KindMessage,
+		Awaited: true, ReceivedAt: g.now(), // never merged: each run has its own answer
+	}
+	segment := ""
+	if d := t.Deliver; d != nil && d.URL != "" {
+		env.Run.Target = &runTarget{ChatID: t.ID, URL: d.URL}
+	} else if d != nil {
+		target := runTarget{ChatID: d.ChatID, UserID: d.UserID, ThreadID: d.ThreadID, Direct: d.UserID != ""}
+		chat, err := g.chatSession(d.Channel, d.Account, target.model())
+		if err != nil {
+			return nil, err
+		}
+		env.Run.Target, env.Run.Chat = &target, chat
+		env.Message.Chat.ID, env.Message.Chat.ThreadID = d.ChatID, d.ThreadID
+		in.Channel, in.Account, segment = d.Channel, d.Account, d.Channel
+	}
+	_, _, env.Message.Sender.ID, _ = splitOwner(t.Owner)
+	in.SenderID = env.Message.Sender.ID
+	runID := ""
+	if t.Session == models.TaskIsolated {
+		runID = run.ID
+	}
+	k, err := key.Task(t.AgentID, segment, t.ID, runID)
+	if err != nil {
+		return nil, err
+	}
+	env.Scope, env.ScopeID = k.Scope, k.ScopeID
+	in.SessionKey, run.SessionKey = k.String(), k.String()
+	if in.Payload, err = env.encode(); err != nil {
+		return nil, err
+	}
+	fingerprint := sha256.Sum256([]byte(t.Prompt))
+	return &store.AcceptRequest{
+		Inbound: in, Fingerprint: fingerprint[:],
+		DedupKeys: []string{"task\x00" + t.ID + "\x00" + strconv.FormatInt(run.ScheduledAt.UnixMicro(), 10)},
+	}, nil
+}
+
+// splitOwner reads an owner that is a person: channel, account and id.
+func splitOwner(owner string) (channel, account, userID string, ok bool) {
+	parts := strings.SplitN(owner, "/", 3)
+	if len(parts) != 3 {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
+
+// TaskOwner names a person as the owner of tasks.
+func TaskOwner(channel, account, userID string) string {
+	return channel + "/" + account + "/" + userID
+}
+
+// Decide counts failures: the owner is told once there are enough in a row, or if a
+// task that comes once failed, and a task with too many is paused.
+func (w taskWork) Decide(run *models.TaskRun) func(*models.Task) []*models.Delivery {
+	bad := run.State == models.RunFailed || run.State == models.RunTimeout || run.DeliveryState == models.RunDeliveryFailed
+	return func(t *models.Task) []*models.Delivery {
+		if !bad {
+			t.Failures = 0
+			return nil
+		}
+		t.Failures++
+		over := t.NextRunAt == nil && !t.Paused
+		pause := t.PauseAfter > 0 && t.Failures >= t.PauseAfter && !t.Paused && !over
+		tell := t.NotifyAfter > 0 && (t.Failures == t.NotifyAfter || over && t.Failures <= t.NotifyAfter)
+		id := text.TaskFails
+		if pause {
+			t.Paused, t.NextRunAt, id = true, nil, text.TaskPausedItself
+		}
+		if !pause && !tell {
+			return nil
+		}
+		w.g.log.Warn("task fails", "task", t.ID, "run", run.ID, "state", run.State, "delivery", run.DeliveryState, "failures", t.Failures, "paused", t.Paused)
+		return w.g.ownerNotice(t, id, run)
+	}
+}
+
+// ownerNotice tells a task's owner, if that is a person on a channel that messages
+// can be sent to.
+func (g *Gateway) ownerNotice(t *models.Task, id text.ID, run *models.TaskRun) []*models.Delivery {
+	channel, account, userID, ok := splitOwner(t.Owner)
+	adapter := g.adapters[accountID{channel, account}]
+	if !ok || adapter == nil {
+		return nil
+	}
+	chat, _ := g.settings.Load().Chat(channel, account, "")
+	target := models.Target{UserID: userID, Direct: true}
+	say := text.Say(text.Choose(chat.Language, t.Prompt), id, t.ID, t.Failures, runCode(run))
+	return pieces(models.Delivery{
+		Channel: channel, Account: account, Target: target, State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: g.now(),
+	}, adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})...)
+}
+
+// runCode is the short code by which a run is found in the log.
+func runCode(run *models.TaskRun) string {
+	return fmt.Sprintf("E-%s", run.InboundID[max(0, len(run.InboundID)-6):])
+}
