@@ -50,7 +50,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
 			Args: env.Command.Args, Tx: tx, Lang: lang, Now: g.now(), Session: env.session(in),
 			Channel: in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
 			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
-			Admin: env.Admin, Shared: env.Shared,
+			Admin: env.Admin, Shared: env.Shared, StaticSlots: g.settings.Load().StaticSlots[env.AgentID],
 		}
 		answer, err := cmd.Run(call)
 		if err != nil {

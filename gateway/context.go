@@ -29,7 +29,7 @@ const (
 // request reads the session and builds what the agent is asked, or returns why
 // the turn ends before.
 func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
-	stored, err := r.g.store.LoadContext(ctx, r.head.SessionKey, r.head.Slot, historyLimit(r.settings))
+	stored, err := r.g.loadContext(ctx, r.settings, r.head.SessionKey, r.head.Slot)
 	if err != nil {
 		return nil, r.unreadable(ctx, err)
 	}
@@ -86,14 +86,20 @@ func (r *turn) unreadable(ctx context.Context, err error) *result {
 
 func (r *turn) checkSlot(stored *store.SessionContext) *result {
 	switch {
+	case stored.Slot == nil && r.g.staticSlot(r.head.SessionKey, r.head.Slot) != nil: // the session begins with it
+		return r.readonly()
 	case stored.Slot == nil && r.head.Slot != models.DefaultSlot:
 		return failed(models.InboundFailed, models.CodeSlotNotFound, fmt.Sprintf("the session has no slot %q", r.head.Slot),
 			text.Say(r.lang, text.SlotMissing, r.head.Slot))
 	case stored.Slot != nil && stored.Slot.Mode == models.SlotReadonly:
-		return failed(models.InboundFailed, models.CodeSlotReadonly, fmt.Sprintf("the slot %q is read-only", r.head.Slot),
-			text.Say(r.lang, text.SlotReadonly, r.head.Slot))
+		return r.readonly()
 	}
 	return nil
+}
+
+func (r *turn) readonly() *result {
+	return failed(models.InboundFailed, models.CodeSlotReadonly, fmt.Sprintf("the slot %q is read-only", r.head.Slot),
+		text.Say(r.lang, text.SlotReadonly, r.head.Slot))
 }
 
 func historyLimit(s *Settings) int {

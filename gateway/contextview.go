@@ -39,7 +39,7 @@ type ContextOmitted struct {
 // for an unknown slot.
 func (g *Gateway) Context(ctx context.Context, key, slot string) (*ContextView, error) {
 	s := g.settings.Load()
-	stored, err := g.store.LoadContext(ctx, key, slot, historyLimit(s))
+	stored, err := g.loadContext(ctx, s, key, slot)
 	if err != nil {
 		return nil, err
 	}

@@ -216,8 +216,8 @@ type Push struct {
 
 // Push stores a message for sending and returns the ids of its pieces.
 func (g *Gateway) Push(ctx context.Context, p Push) ([]string, error) {
-	adapter := g.adapters[accountID{p.Channel, p.Account}]
-	if adapter == nil {
+	adapter := g.sender(p.Channel, p.Account)
+	if adapter == nil || p.Channel == key.ChannelTask {
 		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, p.Channel, p.Account)
 	}
 	proto := models.Delivery{

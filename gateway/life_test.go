@@ -107,3 +107,23 @@ func TestTurnEndsByItselfWhenItsLeaseCannotBeRenewed(t *testing.T) {
 		t.Errorf("%d attempts counted for one lost lease", in.Attempts)
 	}
 }
+
+// TestCommandOfADeadProcessIsCarriedOut lets the first run of a command fail for
+// good, as if its process had died: the command is found again and answered once.
+func TestCommandOfADeadProcessIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	r, database := newRig(t), &stall{text: "DELETE FROM commands"}
+	r.open(database)
+	r.start()
+	database.on.Store(true)
+	r.say(said("c1", "ann", "/whoami"))
+	r.until("its first run has failed", func() bool { return database.seen.Load() > 0 })
+	if in := r.inbound("c1"); in.State.Final() {
+		t.Fatalf("it is %s already", in.State)
+	}
+	database.on.Store(false)
+	r.ends("c1", models.InboundDone)
+	if n := len(r.delivered()); n != 1 {
+		t.Errorf("%d answers", n)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/gateway/access"
+	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -31,6 +32,8 @@ type Settings struct {
 	Agents map[string]Agent
 	// Chat returns what applies to a chat of an account; false for an unknown account.
 	Chat func(channel, account, chatID string) (ChatSettings, bool)
+	// StaticSlots are the slots that every session of an agent has, by agent id.
+	StaticSlots map[string][]slot.Static
 	// Identities joins the accounts of one person.
 	Identities key.Identities
 	Queue      Queue

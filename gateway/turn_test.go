@@ -38,7 +38,7 @@ func TestAgentFailures(t *testing.T) {
 		{"the turn's timeout", func(ctx context.Context, _ *agents.Request) (*agents.Response, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, 50 * time.Millisecond, models.CodeAgentTimeout, text.AgentTimeout},
+		}, time.Second, models.CodeAgentTimeout, text.AgentTimeout},
 		{"no answer", func(context.Context, *agents.Request) (*agents.Response, error) { return &agents.Response{}, nil },
 			0, models.CodeAgentFailed, text.AgentFailed},
 		{"panic", func(context.Context, *agents.Request) (*agents.Response, error) { panic("agent") },

@@ -15,38 +15,56 @@ type Notebook interface {
 	Notes(ctx context.Context, key string, limit int) ([]*models.Note, error)
 	// Variables returns all variables of a session; none is an empty map.
 	Variables(ctx context.Context, key string) (map[string]json.RawMessage, error)
-	// File returns a plan file's text, "" if it was never written.
+	// File returns a plan file's text, "" if it was never written; [ErrInvalid] for a
+	// name that is none of models.PlanFiles.
 	File(ctx context.Context, key, name string) (string, error)
 }
 
 // NotebookTx changes a session's notebook. The session must exist.
 type NotebookTx interface {
-	// PutNote adds a note, or replaces the one with the same non-empty key.
+	// PutNote adds a note, or replaces the one with the same non-empty key: the note is
+	// then the newest, under its own id. An empty ID is filled in (note_…), [ErrExists]
+	// if it is taken. [ErrTooLarge] for a value beyond models.MaxNote, and for one note
+	// more than models.MaxNotes.
 	PutNote(n *models.Note) error
 	// DeleteNote forgets one note; [ErrNotFound] if it is not there.
 	DeleteNote(id string) error
 	// DeleteNotes forgets all notes and returns how many there were.
 	DeleteNotes() (int, error)
-	// SetVariable sets a variable to a JSON value.
+	// SetVariable sets a variable to a JSON value; [ErrInvalid] if it is not valid JSON,
+	// [ErrTooLarge] beyond models.MaxVariable and for one variable more than models.MaxVariables.
 	SetVariable(name string, value json.RawMessage) error
 	// DeleteVariable removes a variable; [ErrNotFound] if it is not there.
 	DeleteVariable(name string) error
-	// PutFile replaces a plan file.
+	// PutFile replaces a plan file; [ErrInvalid] for a name that is none of models.PlanFiles.
 	PutFile(name, text string) error
 }
 
 // ContextTx changes what of a slot's messages a context shows. Messages stay as
-// they were written, except that DropMessages removes some for good.
+// they were written, except that DropMessages removes some for good. All of it is
+// bookkeeping: it neither extends nor ends idleness.
 type ContextTx interface {
+	// Generation is what [SessionContext].Generation is now: it changes when the slot is
+	// reset, restored, compacted, or loses messages. A job that worked from a context
+	// which was read before compares it before it calls Freeze or DropMessages.
+	Generation(slot string) (int64, error)
 	// Compact adds a summary that stands for everything up to and including the
 	// message with seq through. [ErrConflict] if the slot was reset, or compacted
-	// further, since its context had the given generation.
+	// further, since its context had the given generation; [ErrInvalid] if through is not
+	// beyond the last compaction and within the slot. The summary is stored at the slot's
+	// end with its own seq, and stands before the messages that were kept. A session that is
+	// not in use becomes compacted, unless it is archived.
 	Compact(slot string, generation int64, through int64, summary *models.SessionMessage, now time.Time) error
 	// Freeze stores pruned forms; a message that has one keeps it.
 	Freeze(slot string, forms []PrunedForm) error
-	// DropMessages removes the messages up to and including through.
+	// MarkPruned notes that pruning looked at everything up to and including through.
+	MarkPruned(slot string, through int64) error
+	// DropMessages removes the messages up to and including through, but not the summary
+	// that the context shows, and returns how many there were.
 	DropMessages(slot string, through int64, now time.Time) (int, error)
-	// MergeSlot appends the messages that a slot got since it was derived to another one.
+	// MergeSlot appends the messages that a slot got since it was derived, or last merged,
+	// to another one, and returns how many: neither its summaries nor what was undone.
+	// [ErrInvalid] if both are the same.
 	MergeSlot(from, into string, now time.Time) (int, error)
 }
 
@@ -57,3 +75,6 @@ type PrunedForm struct {
 	Pruned  string
 	Content string
 }
+
+// ContextNotes is how many notes a context has.
+const ContextNotes = 5

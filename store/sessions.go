@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -33,6 +34,8 @@ type Sessions interface {
 // SessionTx is a session, locked.
 type SessionTx interface {
 	TasksTx
+	NotebookTx
+	ContextTx
 
 	// Session returns the session as it is now, or [ErrNotFound].
 	Session() (*models.Session, error)
@@ -75,6 +78,7 @@ type SessionTx interface {
 	// [ErrConflict] for the default slot.
 	DeleteSlot(slot string, now time.Time) error
 	// UndoTurn sets the last turn of a slot aside from the context; nothing is deleted.
+	// What a summary stands for is not undone.
 	// [ErrNotFound] if there is none.
 	UndoTurn(slot string, now time.Time) error
 	// Append adds messages to a slot.
@@ -116,8 +120,20 @@ type SessionContext struct {
 	Session *models.Session
 	// Slot is nil if it does not exist (yet).
 	Slot *models.ContextSlot
-	// Messages are the newest of the slot, oldest first.
+	// Messages are the newest of those that follow the slot's compaction, oldest first,
+	// without summaries.
 	Messages []*models.SessionMessage
+	// Summary is the slot's latest summary; nil if it was never compacted.
+	Summary *models.SessionMessage
+	// Forms are how some of Messages are shown, by seq.
+	Forms map[int64]PrunedForm
+	// Generation is to be passed to [ContextTx].Compact.
+	Generation int64
+	// Notes are the newest [ContextNotes], newest first; Variables are all.
+	Notes     []*models.Note
+	Variables map[string]json.RawMessage
+	// ModelAt is when the session last called a model; zero: never.
+	ModelAt time.Time
 	// ObservedSeq is the place of the last observed message that a turn took in.
 	ObservedSeq int64
 }

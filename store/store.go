@@ -14,8 +14,11 @@ type Store interface {
 	Previews
 	Sessions
 	History
+	Notebook
 	Tasks
 	Leases
+	Lifecycle
+	Jobs
 	Upkeep
 
 	// Ping reports whether the database answers; it wraps [ErrUnavailable].

@@ -190,7 +190,7 @@ func status(t *testing.T, b *bench) {
 	b.received(message("om_status"))
 	b.until("the last event is in the status", func() bool { return !b.Adapter.Status().LastEventAt.IsZero() })
 	b.stop()
-	if s := b.Adapter.Status(); s.Connected || !s.ConnectedAt.IsZero() {
+	if s := b.Adapter.Status(); s.Connected || !s.ConnectedAt.IsZero() || s.Error != "" {
 		t.Errorf("status of a stopped adapter: %+v", s)
 	}
 }

@@ -182,7 +182,7 @@ func (a *Adapter) connected() {
 func (a *Adapter) disconnected(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.status.Connected, a.status.ConnectedAt = false, time.Time{}
+	a.status.Connected, a.status.ConnectedAt, a.status.Error = false, time.Time{}, ""
 	if err != nil {
 		a.status.Error = clip(err.Error(), 300)
 	}

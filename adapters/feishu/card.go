@@ -110,6 +110,9 @@ func summary(text string) *cardSummary {
 
 // limitTables turns the tables beyond what a card holds into lists.
 func limitTables(text string) string {
+	if !strings.Contains(text, "|") {
+		return text
+	}
 	blocks := markdown.Blocks(text)
 	tables := 0
 	var out strings.Builder

@@ -37,9 +37,30 @@ func separator(text string) string {
 	return " "
 }
 
+// frame is more than what a card or post adds to its text, the summary included.
+const frame = 2 << 10
+
+// fitsCard reports whether a card and a post hold text. Splitting asks often, so it
+// counts instead of encoding.
 func fitsCard(text string) bool {
-	// What is certainly too long need not be encoded to be measured.
-	return len(text) <= maxContent && wireSize(finalCard(text)) <= maxContent && wireSize(postOf(text)) <= maxContent
+	return escapedSize(text)+frame <= maxContent && escapedSize(limitTables(text))+frame <= maxContent
+}
+
+// escapedSize is the size of a clean text in a request: a JSON string within a JSON
+// string, the outer one with the characters of HTML escaped.
+func escapedSize(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch text[i] {
+		case '"', '\\':
+			n += 3
+		case '\n', '\t':
+			n += 2
+		case '<', '>', '&':
+			n += 5
+		}
+	}
+	return n
 }
 
 var (

@@ -27,6 +27,9 @@ const (
 	KeyMeta = "chatkeep/idempotencyKey"
 )
 
+// notSent is the code with which the library marks requests that never got through.
+const notSent = -32005
+
 // errAbsent is what a model learns of a tool whose server is gone.
 var errAbsent = errors.New("the tool's server cannot be reached now")
 
@@ -73,7 +76,7 @@ func (t *tool) failure(ctx context.Context, c *conn, err error) error {
 	switch {
 	case c.life.Err() == nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Code != notSent:
 		return errors.New(clean(refused.Message))
 	}
 	t.link.log.Warn("MCP tool call failed", "tool", t.remote, "error", t.link.scrub(err))

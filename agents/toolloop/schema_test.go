@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,9 +77,9 @@ func TestFailuresAndUnstorableTextInResults(t *testing.T) {
 func TestDeafCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forget := make(chan struct{})
-		started := 0
+		var started atomic.Int64
 		deaf := tool{"deaf", func(context.Context, json.RawMessage, string) (agents.ToolResult, error) {
-			started++ // one at a time, see MaxParallel
+			started.Add(1)
 			<-forget
 			return agents.ToolResult{}, nil
 		}}
@@ -100,8 +101,8 @@ func TestDeafCallsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if started != 1 {
-			t.Errorf("%d deaf calls were started", started)
+		if started.Load() != 1 {
+			t.Errorf("%d deaf calls were started", started.Load())
 		}
 		if last := response.Messages[len(response.Messages)-2].Content; !strings.Contains(last, errDeaf.Error()) {
 			t.Errorf("the model was told %q", last)

@@ -66,6 +66,9 @@ func serve(ctx context.Context, path string, cfg *config.Config, logTo io.Writer
 }
 
 func (a *app) serve(ctx context.Context, path string, level *slog.LevelVar) error {
+	if err := a.gateway.SyncTasks(ctx, configuredTasks(a.cfg.Load(), a.gateway)); err != nil {
+		return fmt.Errorf("tasks of the configuration: %w", err)
+	}
 	servers, err := a.listen()
 	if err != nil {
 		return err
@@ -155,8 +158,8 @@ func (a *app) handlers() *httpapi.Server {
 	}
 	httpapi.Observe(a.metrics, health{a.gateway, a.store})
 	return httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway,
-		Queues: a.store, QueueControl: a.gateway, Health: health{a.gateway, a.store},
+		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Slots: a.gateway,
+		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Health: health{a.gateway, a.store},
 		Metrics: a.metrics,
 	}, clock.Real(), a.log)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/access"
+	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -27,6 +28,7 @@ func settingsOf(cfg *config.Config, agents map[string]gateway.Agent) (gateway.Se
 	}
 	return gateway.Settings{
 		Agents: agents, Chat: chatSettings(cfg), Identities: identities, Location: zone,
+		StaticSlots: staticSlots(cfg),
 		Queue: gateway.Queue{
 			Mode: gateway.QueueMode(cfg.Session.Queue.Mode), Debounce: cfg.Session.Queue.Debounce.Std(), Cap: cfg.Session.Queue.Cap,
 		},
@@ -39,6 +41,19 @@ func settingsOf(cfg *config.Config, agents map[string]gateway.Agent) (gateway.Se
 			Deduplication: cfg.Retention.Deduplication.Std(), Resets: cfg.Retention.Resets.Std(),
 		},
 	}, nil
+}
+
+// staticSlots are the slots that the configuration gives to every session of an agent.
+func staticSlots(cfg *config.Config) map[string][]slot.Static {
+	out := map[string][]slot.Static{}
+	for _, s := range cfg.Session.Slots {
+		messages := make([]*models.SessionMessage, len(s.Messages))
+		for i, m := range s.Messages {
+			messages[i] = &models.SessionMessage{Role: models.Role(m.Role), Content: m.Content}
+		}
+		out[s.Agent] = append(out[s.Agent], slot.NewStatic(s.ID, messages))
+	}
+	return out
 }
 
 // chatSettings finds what applies to a chat of an account.

@@ -166,9 +166,6 @@ func notYet(cfg *config.Config) error {
 	for _, name := range missingTools(cfg) {
 		refuse("agents: the built-in tool %s does not work yet; remove it", name)
 	}
-	if len(cfg.Tasks) > 0 {
-		refuse("tasks: scheduled tasks do not work yet; remove them")
-	}
 	return errors.Join(problems...)
 }
 
@@ -178,7 +175,6 @@ func notInEffect(cfg *config.Config) []string {
 	for name, set := range map[string]bool{
 		"session.pruning":                 cfg.Session.Pruning.Enabled,
 		"session.compaction":              cfg.Session.Compaction.Enabled,
-		"session.slots":                   len(cfg.Session.Slots) > 0,
 		"session.ttl":                     cfg.Session.TTL > 0,
 		"limits.messagesPerMinutePerUser": cfg.Limits.MessagesPerMinutePerUser > 0,
 		"limits.tokensPerDayPerUser":      cfg.Limits.TokensPerDayPerUser > 0,
@@ -200,6 +196,16 @@ type app struct {
 	store   store.Store
 	gateway *gateway.Gateway
 	metrics *telemetry.Metrics
+	tools   *toolbox
+}
+
+// close ends what the gateway worked with, once it has stopped.
+func (a *app) close() error {
+	a.tools.close()
+	if err := a.store.Close(); err != nil {
+		return fmt.Errorf("close storage: %w", err)
+	}
+	return nil
 }
 
 // newApp puts the program together. only, when not empty, is the one session that
@@ -217,11 +223,13 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGateway(cfg, st, only, metrics, log)
-	if err != nil {
+	a := &app{log: log, store: st, metrics: metrics}
+	if a.tools, err = newToolbox(cfg, clock.Real(), log); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	a := &app{log: log, store: st, gateway: g, metrics: metrics}
+	if a.gateway, err = newGateway(cfg, st, a.tools, only, metrics, log); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
 	a.cfg.Store(cfg)
 	return a, nil
 }
@@ -242,7 +250,11 @@ func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string,
 			return nil, err
 		}
 	}
-	options := []gateway.Option{gateway.WithMetrics(metrics)}
+	hooks, err := taskHooks(cfg)
+	if err != nil {
+		return nil, err
+	}
+	options := []gateway.Option{gateway.WithMetrics(metrics), gateway.WithTaskHooks(hooks)}
 	if at := crashPoint(); at != nil {
 		options = append(options, gateway.WithCrashPoint(at))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -45,6 +46,8 @@ type Call struct {
 	Direct bool
 	// Tasks makes scheduled tasks.
 	Tasks Tasks
+	// StaticSlots are those that the session has from the configuration.
+	StaticSlots []slot.Static
 	// Admin is set if the sender is an administrator.
 	Admin bool
 	// Shared is set if several people share the session.
@@ -81,6 +84,7 @@ var Table = []Command{
 	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, AdminIfShared: true, Help: text.HelpUndo, run: undo},
 	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
 	{Name: "task", Usage: "add|list|pause|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
+	{Name: "slot", Usage: "list|new|derive|switch|delete [name]", Aliases: []string{"上下文"}, Help: text.HelpSlot, run: slots},
 	{Name: "whoami", Aliases: []string{"我是谁"}, Help: text.HelpWhoAmI, run: whoami},
 }
 
@@ -112,6 +116,9 @@ func newSlot(c *Call) (string, error) {
 	name := c.Args
 	if name == "" {
 		name = freeName(slots)
+	}
+	if slot.FindStatic(c.StaticSlots, name) != nil {
+		return text.Say(c.Lang, text.SlotExists, name), nil
 	}
 	err = c.Tx.CreateSlot(&models.ContextSlot{
 		ID: name, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: c.Now,

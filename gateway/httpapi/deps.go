@@ -10,6 +10,7 @@ type Deps struct {
 	Sessions     SessionReader
 	Control      SessionControl
 	Contexts     ContextPreview
+	Slots        SlotControl
 	Queues       Queues
 	QueueControl QueueControl
 	Tasks        Tasks

@@ -13,8 +13,10 @@ import (
 	"github.com/chatkeep/chatkeep/store"
 )
 
-// ContextPreview shows what the next turn of a session would send.
+// ContextPreview shows what slots hold, and what the next turn would send.
 type ContextPreview interface {
+	// Messages returns those of a slot, also of one that is not stored.
+	Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error)
 	Context(ctx context.Context, key, slot string) (*gateway.ContextView, error)
 }
 
@@ -36,7 +38,7 @@ func (s *Server) sessionMessages(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	messages, err := s.deps.Sessions.Messages(c.Request.Context(), keyOf(c), slot, before, n+1)
+	messages, err := s.deps.Contexts.Messages(c.Request.Context(), keyOf(c), slot, before, n+1)
 	if err != nil {
 		s.fail(c, slotProblem(err))
 		return

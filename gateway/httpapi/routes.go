@@ -33,6 +33,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	one.POST("/reset", s.resetSession)
 	one.POST("/restore", s.restoreSession)
 	one.POST("/cancel", s.cancelSession)
+	s.slotRoutes(one)
 
 	a.GET("/inbound", s.listInbound)
 	a.POST("/inbound/:id/retry", s.retryInbound)

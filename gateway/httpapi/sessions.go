@@ -15,7 +15,6 @@ import (
 type SessionReader interface {
 	Session(ctx context.Context, key string) (*models.Session, error)
 	ListSessions(ctx context.Context, q store.SessionQuery) (items []*models.Session, nextCursor string, err error)
-	Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error)
 }
 
 // SessionControl changes sessions.

@@ -33,12 +33,12 @@ type TaskControl interface {
 func (s *Server) taskRoutes(a *gin.RouterGroup) {
 	a.GET("/tasks", s.listTasks)
 	a.POST("/tasks", s.createTask)
-	a.GET("/tasks/:id", s.task(http.StatusOK, s.deps.Tasks.Task))
+	a.GET("/tasks/:id", s.getTask)
 	a.PATCH("/tasks/:id", s.patchTask)
 	a.DELETE("/tasks/:id", s.deleteTask)
 	a.POST("/tasks/:id/run", s.runTask)
-	a.POST("/tasks/:id/pause", s.task(http.StatusOK, s.deps.TaskControl.PauseTask))
-	a.POST("/tasks/:id/resume", s.task(http.StatusOK, s.deps.TaskControl.ResumeTask))
+	a.POST("/tasks/:id/pause", s.pauseTask)
+	a.POST("/tasks/:id/resume", s.resumeTask)
 	a.GET("/tasks/:id/runs", s.taskRuns)
 }
 
@@ -111,20 +111,22 @@ func (s *Server) createTask(c *gin.Context) {
 	c.JSON(http.StatusCreated, view)
 }
 
-// task answers with the task that the path names, after do.
-func (s *Server) task(status int, do func(context.Context, string) (*gateway.TaskView, error)) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		id, err := taskID(c)
-		var view *gateway.TaskView
-		if err == nil {
-			view, err = do(c.Request.Context(), id)
-		}
-		if err != nil {
-			s.fail(c, taskProblem(err))
-			return
-		}
-		c.JSON(status, view)
+func (s *Server) getTask(c *gin.Context)    { s.withTask(c, s.deps.Tasks.Task) }
+func (s *Server) pauseTask(c *gin.Context)  { s.withTask(c, s.deps.TaskControl.PauseTask) }
+func (s *Server) resumeTask(c *gin.Context) { s.withTask(c, s.deps.TaskControl.ResumeTask) }
+
+// withTask answers with the task that the path names, after do.
+func (s *Server) withTask(c *gin.Context, do func(context.Context, string) (*gateway.TaskView, error)) {
+	id, err := taskID(c)
+	var view *gateway.TaskView
+	if err == nil {
+		view, err = do(c.Request.Context(), id)
 	}
+	if err != nil {
+		s.fail(c, taskProblem(err))
+		return
+	}
+	c.JSON(http.StatusOK, view)
 }
 
 func (s *Server) patchTask(c *gin.Context) {
@@ -137,9 +139,9 @@ func (s *Server) patchTask(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	s.task(http.StatusOK, func(ctx context.Context, id string) (*gateway.TaskView, error) {
+	s.withTask(c, func(ctx context.Context, id string) (*gateway.TaskView, error) {
 		return s.deps.TaskControl.ChangeTask(ctx, id, body.Apply)
-	})(c)
+	})
 }
 
 func (s *Server) deleteTask(c *gin.Context) {

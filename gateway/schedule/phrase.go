@@ -24,9 +24,9 @@ type Draft struct {
 // if it has passed.
 var (
 	quotedSpec = regexp.MustCompile(`^["“”']([^"“”']+)["“”']\s+(.+)$`)
-	everyStep  = regexp.MustCompile(`(?i)^(?:@?every\s+|每隔?\s*)(\d+)\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|秒钟?|分钟?|个?小时|天)\s*(.+)$`)
+	everyStep  = regexp.MustCompile(`(?i)^(?:@?every\s+|每隔?\s*)(\d+)\s*(?:(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\s+|(秒钟?|分钟?|个?小时|天)\s*)(.+)$`)
 	everyGo    = regexp.MustCompile(`(?i)^@?every\s+((?:\d+[hms])+)\s+(.+)$`)
-	inStep     = regexp.MustCompile(`(?i)^(?:in\s+)?(\d+)\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|秒钟?|分钟?|个?小时|天)\s*[后後]?\s*(.+)$`)
+	inStep     = regexp.MustCompile(`(?i)^(?:in\s+)?(\d+)\s*(?:(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\s+|(秒钟?|分钟?|个?小时|天)\s*[后後]?\s*)(.+)$`)
 	onClock    = regexp.MustCompile(`(?i)^(?:at\s+)?(today\s+|tomorrow\s+|今天|明天|后天)?(?:at\s+)?(上午|早上|下午|晚上)?(\d{1,2})(?:[:：](\d{2})|[点點时時](?:(半)|(\d{1,2})分?)?)\s*(.+)$`)
 )
 
@@ -50,7 +50,7 @@ func Read(text string, now time.Time, loc *time.Location) (*Draft, error) {
 		return draft(&Draft{Schedule: spec}, m[2])
 	}
 	if m := everyStep.FindStringSubmatch(text); m != nil {
-		d, ok := span(m[1], m[2])
+		d, ok := span(m[1], m[2]+m[3])
 		if !ok {
 			return nil, ErrPhrase
 		}
@@ -58,18 +58,18 @@ func Read(text string, now time.Time, loc *time.Location) (*Draft, error) {
 		if err := cronspec.Check(spec); err != nil {
 			return nil, err
 		}
-		return draft(&Draft{Schedule: spec}, m[3])
+		return draft(&Draft{Schedule: spec}, m[4])
 	}
 	if m := onClock.FindStringSubmatch(text); m != nil {
 		return atClock(m, now, loc)
 	}
 	if m := inStep.FindStringSubmatch(text); m != nil {
-		d, ok := span(m[1], m[2])
+		d, ok := span(m[1], m[2]+m[3])
 		if !ok || d <= 0 {
 			return nil, ErrPhrase
 		}
 		at := now.Add(d)
-		return draft(&Draft{At: &at}, m[3])
+		return draft(&Draft{At: &at}, m[4])
 	}
 	return nil, ErrPhrase
 }

@@ -53,16 +53,18 @@ func (y *tally) String() string {
 		quantile(y.recovery, 0.50), quantile(y.recovery, 0.99), quantile(y.recovery, 1), y.late, len(y.recovery))
 }
 
-// took notes how long a session stayed stuck after its process died.
+// took notes how long a session stayed stuck after its process died. A lease and a
+// second are promised, and held against the gateway where the machine was not late
+// itself: a lease that a stalled disk kept from being renewed takes another one.
 func (y *tally) took(t *testing.T, session string, from, to time.Time, m *machine) {
 	t.Helper()
-	const most = lease + time.Second
+	const most, forgiven = lease + time.Second, lease / 4
 	y.recovery = append(y.recovery, to.Sub(from))
-	lost := m.lost(from, to)
-	if to.Sub(from) > most {
-		y.late++
+	if to.Sub(from) <= most {
+		return
 	}
-	if to.Sub(from) > most+lost {
+	y.late++
+	if lost := m.lost(from, to); lost < forgiven {
 		t.Errorf("%s stayed stuck for %s; the machine was %s late", session, to.Sub(from), lost)
 	}
 }

@@ -2,15 +2,16 @@ package crashtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -77,6 +78,7 @@ type setup struct {
 	driver, dsn string
 	agentURL    string // empty: the echo agent
 	grace       string // empty: 5s
+	lease       time.Duration
 	queue       string // empty: followup
 	channels    map[string][]any
 }
@@ -108,12 +110,10 @@ func newProgram(t *testing.T, s setup) *program {
 		s.queue = "followup"
 	}
 	channels := map[string][]any{"api": {map[string]any{"account": "default", "agent": "assistant"}}}
-	for name, accounts := range s.channels {
-		channels[name] = accounts
-	}
+	maps.Copy(channels, s.channels)
 	text, err := json.Marshal(map[string]any{
 		"server":   map[string]any{"listen": address, "shutdownGrace": s.grace},
-		"storage":  map[string]any{"driver": s.driver, "dsn": s.dsn, "lease": lease.String()},
+		"storage":  map[string]any{"driver": s.driver, "dsn": s.dsn, "lease": cmp.Or(s.lease, lease).String()},
 		"agents":   []any{agent},
 		"channels": channels,
 		"session":  map[string]any{"queue": map[string]any{"mode": s.queue, "debounce": "0s", "cap": 0}},
@@ -151,7 +151,7 @@ func freeAddress(t *testing.T) string {
 // then if env says where.
 func (p *program) start(env ...string) {
 	p.t.Helper()
-	cmd := exec.Command(binary, "--config", p.config, "serve") //nolint:gosec,noctx // the program under test; it ends by kill
+	cmd := exec.Command(binary, "--config", p.config, "serve")
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = (*logWriter)(p)
 	if err := cmd.Start(); err != nil {
@@ -171,7 +171,7 @@ func (p *program) start(env ...string) {
 			return true
 		default:
 		}
-		resp, err := http.Get(p.url + "/readyz") //nolint:noctx // bounded by the wait
+		resp, err := http.Get(p.url + "/readyz")
 		if err != nil {
 			return false
 		}
@@ -188,13 +188,6 @@ func (w *logWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.log.Write(b)
-}
-
-// logs reports whether the program has logged text.
-func (p *program) logs(text string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Contains(p.log.String(), text)
 }
 
 // kill ends the process the way a power cut would.

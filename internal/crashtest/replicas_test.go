@@ -23,12 +23,15 @@ type pair struct {
 	talking sync.WaitGroup
 }
 
-func newPair(t *testing.T, pace time.Duration) *pair {
+// longLease outlasts what a busy machine may lose: no lane changes hands by itself.
+const longLease = 15 * time.Second
+
+func newPair(t *testing.T, pace, lease time.Duration) *pair {
 	t.Helper()
 	dsn, m := testmysql.DSN(t), newMind(t, pace)
 	p := &pair{t: t, mind: m, tally: &tally{shownTwice: map[string]int{}}}
-	p.a = newProgram(t, setup{driver: "mysql", dsn: dsn, agentURL: m.url + "/a"})
-	p.b = newProgram(t, setup{driver: "mysql", dsn: dsn, agentURL: m.url + "/b"})
+	p.a = newProgram(t, setup{driver: "mysql", dsn: dsn, agentURL: m.url + "/a", lease: lease})
+	p.b = newProgram(t, setup{driver: "mysql", dsn: dsn, agentURL: m.url + "/b", lease: lease})
 	p.a.start()
 	p.b.start()
 	p.onA, p.onB = newClient(t, p.a), newClient(t, p.b)
@@ -89,7 +92,7 @@ func (p *pair) running(text string) string {
 
 func TestReplicasShareSessions(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, 10*time.Millisecond)
+	p := newPair(t, 10*time.Millisecond, longLease)
 	p.talk("p", 8, 8)
 	p.settle(p.onA)
 	for _, e := range p.ledger.all() {
@@ -102,7 +105,7 @@ func TestReplicasShareSessions(t *testing.T) {
 
 func TestReplicaTakesOverFromADeadOne(t *testing.T) {
 	t.Parallel()
-	p, m := newPair(t, 10*time.Millisecond), watchMachine(t)
+	p, m := newPair(t, 10*time.Millisecond, lease), watchMachine(t)
 	const held = 4
 	for i := range held {
 		person := fmt.Sprintf("held%d", i)
@@ -132,7 +135,7 @@ func TestReplicaTakesOverFromADeadOne(t *testing.T) {
 
 func TestReplicasRestartOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, 20*time.Millisecond)
+	p := newPair(t, 20*time.Millisecond, longLease)
 	p.talk("p", 6, 30)
 	for _, replica := range []*program{p.a, p.b} {
 		code, took := replica.terminate(15 * time.Second)
@@ -153,7 +156,7 @@ func TestReplicasRestartOneAfterTheOther(t *testing.T) {
 
 func TestReplicaWaitsForATurnOfTheOther(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, 10*time.Millisecond)
+	p := newPair(t, 10*time.Millisecond, lease)
 	m := said{UserID: "u", MessageID: "m", Text: "please " + hold}
 	if status, _, err := p.onB.say(m); err != nil || status != http.StatusAccepted {
 		t.Fatalf("status %d, %v", status, err)
@@ -194,7 +197,7 @@ func TestReplicaWaitsForATurnOfTheOther(t *testing.T) {
 // TestReplicaStopsATurnOfTheOther ends turns of replica B by what comes in at A.
 func TestReplicaStopsATurnOfTheOther(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, time.Millisecond)
+	p := newPair(t, time.Millisecond, lease)
 	admin := func(method, action string) func(user, key string) (int, error) {
 		return func(_, key string) (int, error) {
 			return p.onA.call(method, "/admin/v1/sessions/"+url.PathEscape(key)+action, nil, nil)

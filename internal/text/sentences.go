@@ -45,6 +45,22 @@ const (
 	TaskTooMany      ID = "task_too_many" // count
 )
 
+// Answers of /slot.
+const (
+	SlotUsage       ID = "slot_usage"
+	SlotTitle       ID = "slot_title"
+	SlotLine        ID = "slot_line"         // slot, mode, messages, tokens
+	SlotLineCurrent ID = "slot_line_current" // slot, mode, messages, tokens
+	SlotIsFull      ID = "slot_is_full"
+	SlotIsFocused   ID = "slot_is_focused"
+	SlotIsReadonly  ID = "slot_is_readonly"
+	SlotSwitched    ID = "slot_switched"  // slot
+	SlotDeleted     ID = "slot_deleted"   // slot
+	SlotDerived     ID = "slot_derived"   // slot
+	SlotIsStatic    ID = "slot_is_static" // slot
+	SlotStays       ID = "slot_stays"     // slot
+)
+
 // Answers of the chat commands.
 const (
 	HelpTitle       ID = "help_title"
@@ -76,6 +92,7 @@ const (
 	HelpRetry  ID = "help_retry"
 	HelpTask   ID = "help_task"
 	HelpUndo   ID = "help_undo"
+	HelpSlot   ID = "help_slot"
 )
 
 var sentences = map[ID]sentence{
@@ -121,6 +138,22 @@ var sentences = map[ID]sentence{
 	TaskDeleted:  {"Task %s is deleted.", "任务 %s 已删除。"},
 	TaskTooMany:  {"You have %d tasks; delete some first.", "你已有 %d 个任务,请先删除一些。"},
 
+	SlotUsage: {
+		"Say what to do:\n- `/slot list`\n- `/slot new NAME` opens a new context and switches to it\n- `/slot derive NAME [from PARENT]` copies one\n- `/slot switch NAME`\n- `/slot delete NAME`",
+		"请说明要做什么:\n- `/slot list`(列表)\n- `/slot new 名称`(新建)新建上下文并切换过去\n- `/slot derive 名称 [from 来源]`(派生)复制一个上下文\n- `/slot switch 名称`(切换)\n- `/slot delete 名称`(删除)",
+	},
+	SlotTitle:       {"The contexts of this session:", "此会话的上下文:"},
+	SlotLine:        {"- `%s` %s, %d messages, %d tokens", "- `%s` %s,%d 条消息,%d tokens"},
+	SlotLineCurrent: {"- **`%s`** (current) %s, %d messages, %d tokens", "- **`%s`**(当前)%s,%d 条消息,%d tokens"},
+	SlotIsFull:      {"full", "完整"},
+	SlotIsFocused:   {"focused", "聚焦"},
+	SlotIsReadonly:  {"read-only", "只读"},
+	SlotSwitched:    {"The context is %s now.", "已切换到上下文 %s。"},
+	SlotDeleted:     {"The context %s is deleted.", "上下文 %s 已删除。"},
+	SlotDerived:     {"Copied to a new context: %s. Go there with /slot switch.", "已复制为新的上下文:%s。用 /slot switch 切换过去。"},
+	SlotIsStatic:    {"The context %q comes from the configuration and stays as it is. Copy it with /slot derive.", "上下文 %q 来自配置,不能更改。可用 /slot derive 复制。"},
+	SlotStays:       {"The context %q cannot be deleted.", "上下文 %q 不能删除。"},
+
 	HelpTitle:       {"What I understand:", "可用命令:"},
 	NeedsAdmin:      {"In a chat that several people share, only an administrator may do this.", "多人共用的会话中,只有管理员可以执行此操作。"},
 	CommandFailed:   {"Sorry, that did not work. Please try again. (%s)", "抱歉,操作失败,请重试。(%s)"},
@@ -146,5 +179,6 @@ var sentences = map[ID]sentence{
 	HelpWhoAmI: {"shows your ids", "显示你的 ID"},
 	HelpRetry:  {"runs your last failed message again", "重新运行你上一条失败的消息"},
 	HelpTask:   {"schedules work for me", "管理定时任务"},
+	HelpSlot:   {"lists and changes the contexts of this session", "管理此会话的上下文"},
 	HelpUndo:   {"sets the last turn aside", "撤销上一轮对话"},
 }

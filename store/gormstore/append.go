@@ -26,12 +26,9 @@ func (s *Store) AppendMessages(ctx context.Context, key string, messages []*mode
 	}
 	var from int64
 	err := s.write(ctx, "append messages", func(t *tx) error {
-		row, found, err := lockWithSlot(t, key, slot)
+		row, err := lockSlot(t, key, slot)
 		if err != nil {
 			return err
-		}
-		if !found || row.SlotName == nil {
-			return store.ErrNotFound
 		}
 		slot = *row.SlotName
 		if t.again {
@@ -41,7 +38,7 @@ func (s *Store) AppendMessages(ctx context.Context, key string, messages []*mode
 			}
 		}
 		from = row.NextSeq
-		if err := insertMessages(t, row.ContextID, from, messages); err != nil {
+		if err := insertMessages(t.later, row.ContextID, from, messages); err != nil {
 			return err
 		}
 		g := growth{messages: int64(len(messages)), tokens: tokensOf(messages), now: s.now()}

@@ -174,13 +174,13 @@ func (x *sessionTx) Append(slot string, messages []*models.SessionMessage, now t
 	if err != nil {
 		return err
 	}
-	if err := insertMessages(x.tx, row.ContextID, row.NextSeq, messages); err != nil {
+	if err := insertMessages(x.tx.exec, row.ContextID, row.NextSeq, messages); err != nil {
 		return err
 	}
 	for i, m := range messages {
 		m.Seq, m.Slot = row.NextSeq+int64(i), slot
 	}
-	return growSlot(x.tx, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
+	return growSlot(x.tx.exec, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
 }
 
 func (x *sessionTx) Deliver(deliveries []*models.Delivery) error {

@@ -147,7 +147,7 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 			return out, err
 		}
 	}
-	return out, insertRows(t, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows)
+	return out, insertRows(t.exec, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows)
 }
 
 const deliveryInsert = `id, target_id, seq, queued, sid, lane_seq, inbound_id, session_key, channel, account, state, kind, part, parts, text, files, target,
@@ -179,7 +179,7 @@ const (
 )
 
 // insertRows inserts rows by as few statements as their size allows.
-func insertRows(t *tx, insert string, rows [][]any) error {
+func insertRows(do run, insert string, rows [][]any) error {
 	for len(rows) > 0 {
 		n, size := 0, 0
 		for n < len(rows) && n < maxBatchRows {
@@ -193,7 +193,7 @@ func insertRows(t *tx, insert string, rows [][]any) error {
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		if _, err := t.exec(insert+values(n, len(rows[0])), args...); err != nil {
+		if _, err := do(insert+values(n, len(rows[0])), args...); err != nil {
 			if duplicate(err) {
 				return fmt.Errorf("%s: %w", strings.Fields(insert)[2], store.ErrExists)
 			}

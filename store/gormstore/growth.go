@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // slotInLane is a lane, locked, with its session and one of its slots.
@@ -21,21 +22,36 @@ type slotInLane struct {
 	NextSeq   int64
 }
 
-// lockWithSlot locks lane, session and slot, in this order, by one statement. An
-// empty name means the current slot.
+// lockWithSlot locks lane, session and slot, in this order, by one statement, and
+// reads all of them. An empty name means the current slot.
 func lockWithSlot(t *tx, key, slot string) (row slotInLane, found bool, err error) {
-	const from = `SELECT ` + laneColumns + `, e.state, e.channel, e.account, e.last_user_at, e.observed_seq,
-			s.name, s.context_id, COALESCE(s.next_seq, 0)
-		FROM lanes l LEFT JOIN sessions e ON e.sid = l.sid LEFT JOIN slots s ON s.sid = l.sid AND s.name = `
-	sid := sidOf(key)
 	columns := append(row.Lane.columns(), &row.State, &row.Channel, &row.Account, &row.LastUserAt, &row.ObservedSeq,
 		&row.SlotName, &row.ContextID, &row.NextSeq)
-	if slot == "" {
-		found, err = t.row(columns, from+"l.slot WHERE l.sid = ? {lock}", sid)
-	} else {
-		found, err = t.row(columns, from+"? WHERE l.sid = ? {lock}", slot, sid)
-	}
+	from, args := inLaneOrder("LEFT JOIN", key, slot)
+	found, err = t.row(columns, "SELECT "+laneColumns+`, e.state, e.channel, e.account, e.last_user_at, e.observed_seq,
+		s.name, s.context_id, COALESCE(s.next_seq, 0)`+from, args...)
 	return row, found, err
+}
+
+// lockSlot locks the same where all three must be there, and reads what an append needs.
+func lockSlot(t *tx, key, slot string) (row slotInLane, err error) {
+	row.Lane.Sid = sidOf(key)
+	from, args := inLaneOrder("JOIN", key, slot)
+	found, err := t.row([]any{&row.State, &row.LastUserAt, &row.SlotName, &row.ContextID, &row.NextSeq},
+		"SELECT e.state, e.last_user_at, s.name, s.context_id, s.next_seq"+from, args...)
+	if err == nil && !found {
+		err = store.ErrNotFound
+	}
+	return row, err
+}
+
+func inLaneOrder(join, key, slot string) (from string, args []any) {
+	name, args := "l.slot", []any{sidOf(key)}
+	if slot != "" {
+		name, args = "?", []any{slot, args[0]}
+	}
+	return " FROM lanes l " + join + " sessions e ON e.sid = l.sid " + join + " slots s ON s.sid = l.sid AND s.name = " + name +
+		" WHERE l.sid = ? {lock}", args
 }
 
 func (r *slotInLane) hasSession() bool { return r.State.Valid }
@@ -78,12 +94,12 @@ func (r *slotInLane) grow(t *tx, g growth) error {
 	if r.SlotName == nil {
 		return nil
 	}
-	return growSlot(t, r.Lane.Sid, *r.SlotName, g)
+	return growSlot(t.later, r.Lane.Sid, *r.SlotName, g)
 }
 
-func growSlot(t *tx, sid []byte, slot string, g growth) error {
+func growSlot(do run, sid []byte, slot string, g growth) error {
 	user, model, active, now := micros(g.userAt), micros(g.modelAt), micros(g.activeAt), micros(g.now)
-	_, err := t.exec(`UPDATE slots SET next_seq = next_seq + ?, message_count = message_count + ?, total_tokens = total_tokens + ?,
+	_, err := do(`UPDATE slots SET next_seq = next_seq + ?, message_count = message_count + ?, total_tokens = total_tokens + ?,
 		user_at = CASE WHEN user_at < ? THEN ? ELSE user_at END, model_at = CASE WHEN model_at < ? THEN ? ELSE model_at END,
 		active_at = CASE WHEN active_at < ? THEN ? ELSE active_at END, updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END
 		WHERE sid = ? AND name = ?`,

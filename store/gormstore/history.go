@@ -2,7 +2,6 @@ package gormstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -49,40 +48,6 @@ func (s *Store) Messages(ctx context.Context, key, slot string, before int64, li
 		return err
 	})
 	return out, err
-}
-
-// LoadContext reads what a turn needs; an empty slot means the current one.
-func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
-	out := &store.SessionContext{}
-	err := s.read(ctx, "load context", func(t *tx) error {
-		session, err := findSession(t, sidOf(key))
-		if errors.Is(err, store.ErrNotFound) {
-			*out = store.SessionContext{}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		out.Session, out.ObservedSeq = session.model(), session.ObservedSeq
-		name := slot
-		if name == "" {
-			name = session.CurrentSlot
-		}
-		var row slotRow
-		n, err := t.find(&row, "SELECT "+slotColumns+" FROM slots WHERE sid = ? AND name = ?", session.Sid, name)
-		if err != nil || n == 0 {
-			return err
-		}
-		if out.Slot, err = row.model(key, session.CurrentSlot); err != nil {
-			return err
-		}
-		out.Messages, err = newest(t, row.ContextID, name, 0, limit)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // TurnMessages returns the messages that a turn committed.

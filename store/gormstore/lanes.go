@@ -157,7 +157,7 @@ func (s *Store) BeginTurn(ctx context.Context, c store.Claim, m store.MergeRule)
 }
 
 func releaseLane(t *tx, sid []byte) error {
-	_, err := t.exec("UPDATE lanes SET due_at = NULL, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
+	_, err := t.later("UPDATE lanes SET due_at = NULL, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
 	return err
 }
 

@@ -16,7 +16,17 @@ type resetRow struct {
 	MessageCount     int64
 	TotalTokens      int64
 	CompactedSummary string
+
+	CompactedThrough  int64
+	CompactedMessages int64
+	CompactedTokens   int64
+	SummarySeq        int64
+	MergedThrough     int64
+	PrunedThrough     int64
 }
+
+const resetColumns = `context_id, next_seq, message_count, total_tokens, compacted_summary,
+	compacted_through, compacted_messages, compacted_tokens, summary_seq, merged_through, pruned_through`
 
 // Reset gives the slot a fresh context. Whatever its length, only pointers move.
 func (x *sessionTx) Reset(slot string, now time.Time) error {
@@ -34,7 +44,7 @@ func (x *sessionTx) Reset(slot string, now time.Time) error {
 // was written since is set aside in turn.
 func (x *sessionTx) Restore(slot string, now time.Time) error {
 	var old resetRow
-	n, err := x.tx.find(&old, "SELECT context_id, next_seq, message_count, total_tokens, compacted_summary FROM resets WHERE sid = ? AND slot = ? ORDER BY place DESC LIMIT 1",
+	n, err := x.tx.find(&old, "SELECT "+resetColumns+" FROM resets WHERE sid = ? AND slot = ? ORDER BY place DESC LIMIT 1",
 		x.lane.Sid, slot)
 	if err != nil {
 		return err
@@ -49,7 +59,7 @@ func (x *sessionTx) Restore(slot string, now time.Time) error {
 }
 
 func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
-	from, err := x.slot(slot)
+	from, err := x.context(slot)
 	if err != nil {
 		return err
 	}
@@ -61,14 +71,17 @@ func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
 		return err
 	}
 	if from.NextSeq > 1 { // an empty context is not worth keeping
-		if _, err := x.tx.exec(`INSERT INTO resets (context_id, sid, slot, next_seq, message_count, total_tokens, compacted_summary, reset_at, place)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, from.ContextID, x.lane.Sid, slot, from.NextSeq, from.MessageCount, from.TotalTokens,
-			session.CompactedSummary, micros(now), x.lane.Epoch); err != nil {
+		if _, err := x.tx.exec("INSERT INTO resets ("+resetColumns+", sid, slot, reset_at, place) VALUES "+values(1, 15),
+			from.ContextID, from.NextSeq, from.MessageCount, from.TotalTokens, session.CompactedSummary,
+			from.CompactedThrough, from.CompactedMessages, from.CompactedTokens, from.SummarySeq, from.MergedThrough, from.PrunedThrough,
+			x.lane.Sid, slot, micros(now), x.lane.Epoch); err != nil {
 			return err
 		}
 	}
-	if _, err := x.tx.exec("UPDATE slots SET context_id = ?, next_seq = ?, message_count = ?, total_tokens = ? WHERE sid = ? AND name = ?",
-		to.ContextID, to.NextSeq, to.MessageCount, to.TotalTokens, x.lane.Sid, slot); err != nil {
+	if _, err := x.tx.exec(`UPDATE slots SET context_id = ?, next_seq = ?, message_count = ?, total_tokens = ?, compacted_through = ?, compacted_messages = ?,
+			compacted_tokens = ?, summary_seq = ?, merged_through = ?, pruned_through = ? WHERE sid = ? AND name = ?`,
+		to.ContextID, to.NextSeq, to.MessageCount, to.TotalTokens, to.CompactedThrough, to.CompactedMessages,
+		to.CompactedTokens, to.SummarySeq, to.MergedThrough, to.PrunedThrough, x.lane.Sid, slot); err != nil {
 		return err
 	}
 	// What was observed before belongs to the old context.
@@ -117,6 +130,9 @@ func (x *sessionTx) Delete(now time.Time) error {
 		if _, err := x.tx.exec(sql, x.lane.Sid); err != nil {
 			return err
 		}
+	}
+	if err := x.forgetNotebook(); err != nil {
+		return err
 	}
 	if err := restLane(x.tx, x.lane.Sid); err != nil {
 		return err

@@ -101,9 +101,11 @@ func (x *sessionTx) DeriveSlot(s *models.ContextSlot, parent string) error {
 		return err
 	}
 	const columns = "seq, turn_seq, id, role, content, meta, tokens, compacted, undone, created_at"
-	_, err = x.tx.exec("INSERT INTO messages (context_id, "+columns+") SELECT ?, "+columns+" FROM messages WHERE "+where+" ORDER BY seq",
-		append([]any{contextID}, args...)...)
-	return err
+	if _, err = x.tx.exec("INSERT INTO messages (context_id, "+columns+") SELECT ?, "+columns+" FROM messages WHERE "+where+" ORDER BY seq",
+		append([]any{contextID}, args...)...); err != nil {
+		return err
+	}
+	return x.derived(s, contextID, parent, sum.Last)
 }
 
 // focusOf is the condition for the messages that a focus shows: the first system
@@ -113,12 +115,12 @@ func (x *sessionTx) focusOf(contextID []byte, f *models.Focus) (where string, ar
 		f = &models.Focus{}
 	}
 	var system, oldest int64
-	if _, err := x.tx.find(&system, "SELECT seq FROM messages WHERE context_id = ? AND undone = 0 AND role = ? ORDER BY seq LIMIT 1",
+	if _, err := x.tx.find(&system, "SELECT seq FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 AND role = ? ORDER BY seq LIMIT 1",
 		contextID, string(models.RoleSystem)); err != nil {
 		return "", nil, err
 	}
 	if f.RecentMessages > 0 {
-		n, err := x.tx.find(&oldest, "SELECT seq FROM messages WHERE context_id = ? AND undone = 0 AND seq <> ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
+		n, err := x.tx.find(&oldest, "SELECT seq FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 AND seq <> ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
 			contextID, system, f.RecentMessages-1)
 		if err != nil {
 			return "", nil, err
@@ -132,9 +134,9 @@ func (x *sessionTx) focusOf(contextID []byte, f *models.Focus) (where string, ar
 		others = "seq < ? AND seq <> ?" // none
 		oldest = 0
 	}
-	where, args = "context_id = ? AND undone = 0 AND ("+others+")", []any{contextID, oldest, system}
+	where, args = "context_id = ? AND undone = 0 AND compacted = 0 AND ("+others+")", []any{contextID, oldest, system}
 	if f.KeepSystem {
-		where, args = "context_id = ? AND undone = 0 AND ("+others+" OR seq = ?)", append(args, system)
+		where, args = "context_id = ? AND undone = 0 AND compacted = 0 AND ("+others+" OR seq = ?)", append(args, system)
 	}
 	return where, args, nil
 }
@@ -180,12 +182,12 @@ func (x *sessionTx) DeleteSlot(slot string, now time.Time) error {
 }
 
 func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
-	row, err := x.slot(slot)
+	row, err := x.context(slot)
 	if err != nil {
 		return err
 	}
 	var turn int64
-	n, err := x.tx.find(&turn, "SELECT turn_seq FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 ORDER BY seq DESC LIMIT 1", row.ContextID)
+	n, err := x.tx.find(&turn, "SELECT turn_seq FROM messages WHERE "+shown+" ORDER BY seq DESC LIMIT 1", row.ContextID, row.CompactedThrough)
 	if err != nil {
 		return err
 	}
@@ -193,14 +195,15 @@ func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
 		return fmt.Errorf("turn: %w", store.ErrNotFound)
 	}
 	const where = " WHERE context_id = ? AND seq >= ? AND turn_seq = ? AND undone = 0 AND compacted = 0"
+	first := max(turn, row.CompactedThrough+1)
 	var sum struct{ Messages, Tokens int64 }
-	if _, err := x.tx.find(&sum, "SELECT COUNT(*) AS messages, COALESCE(SUM(tokens), 0) AS tokens FROM messages"+where, row.ContextID, turn, turn); err != nil {
+	if _, err := x.tx.find(&sum, "SELECT COUNT(*) AS messages, COALESCE(SUM(tokens), 0) AS tokens FROM messages"+where, row.ContextID, first, turn); err != nil {
 		return err
 	}
-	if _, err := x.tx.exec("UPDATE messages SET undone = 1"+where, row.ContextID, turn, turn); err != nil {
+	if _, err := x.tx.exec("UPDATE messages SET undone = 1"+where, row.ContextID, first, turn); err != nil {
 		return err
 	}
-	if _, err := x.tx.exec("UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ? WHERE sid = ? AND name = ?",
+	if _, err := x.tx.exec("UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ?, revision = revision + 1 WHERE sid = ? AND name = ?",
 		sum.Messages, sum.Tokens, x.lane.Sid, slot); err != nil {
 		return err
 	}

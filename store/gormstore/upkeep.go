@@ -108,7 +108,7 @@ func (s *Store) expireResets(ctx context.Context, before int64, batch int) error
 		for i, id := range contexts {
 			rows[i] = []any{"context", id, 0}
 		}
-		if err := insertRows(t, "INSERT INTO erasures (kind, ref, through) VALUES ", rows); err != nil {
+		if err := insertRows(t.exec, "INSERT INTO erasures (kind, ref, through) VALUES ", rows); err != nil {
 			return err
 		}
 		_, err := t.exec("DELETE FROM resets WHERE context_id IN "+values(1, len(contexts)), anys(contexts)...)
@@ -146,6 +146,9 @@ func (s *Store) eraseContexts(ctx context.Context, batch int) (total int, done b
 			}
 			var last int64
 			if _, err := t.find(&last, "SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM messages WHERE context_id = ? ORDER BY seq LIMIT ?) some", id, left); err != nil {
+				return err
+			}
+			if _, err := t.exec("DELETE FROM pruned_forms WHERE context_id = ? AND seq <= ?", id, last); err != nil {
 				return err
 			}
 			n, err := t.exec("DELETE FROM messages WHERE context_id = ? AND seq <= ?", id, last)

@@ -72,7 +72,7 @@ func TestScratchCPU(t *testing.T) {
 	app := func(i int) error {
 		return s.AppendMessages(t.Context(), benchKey(i%benchSessions), turnMessages(clock.Real().Now()))
 	}
-	const rounds, count = 3, 1000
+	const rounds, count = 12, 250
 	type acc struct {
 		srv, cli, secs float64
 		st             map[string]int64

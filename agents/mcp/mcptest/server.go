@@ -16,8 +16,8 @@ import (
 
 // Server is the server. Its zero value is ready.
 type Server struct {
-	// Forget ends the patience of the tool deaf, which ignores that it was cancelled.
-	// Nil: it never ends.
+	// Forget ends the calls of hang and of deaf, which ignores that it was cancelled.
+	// Nil: it never does.
 	Forget <-chan struct{}
 	// Called, if set, hears of each call before it runs.
 	Called func(Call)
@@ -75,8 +75,11 @@ func (s *Server) MCP() *mcp.Server {
 		return nil, errors.New("it went wrong: " + a.Text)
 	})
 	s.add(server, "hang", "Never answers.", func(ctx context.Context, _ arguments) (*mcp.CallToolResult, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+		select {
+		case <-ctx.Done():
+		case <-s.Forget: // nobody tells the server that a connection broke
+		}
+		return nil, context.Canceled
 	})
 	s.add(server, "deaf", "Never answers, and does not hear that nobody waits.", func(context.Context, arguments) (*mcp.CallToolResult, error) {
 		<-s.Forget

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/chatkeep/chatkeep/config"
+	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/gateway/schedule"
+	"github.com/chatkeep/chatkeep/internal/dial"
+	"github.com/chatkeep/chatkeep/models"
+)
+
+// hookTimeout bounds one post of a task's answer.
+const hookTimeout = 20 * time.Second
+
+// taskHooks makes the client that posts tasks' answers to URLs: to public addresses,
+// and of private ones to those that the configuration names.
+func taskHooks(cfg *config.Config) (*http.Client, error) {
+	var named []string
+	for i := range cfg.Tasks {
+		if d := cfg.Tasks[i].Deliver; d != nil && d.URL != "" {
+			named = append(named, hostPort(d.URL.Reveal()))
+		}
+	}
+	policy, err := dial.ParsePolicy(cfg.Egress.AllowPrivate, named)
+	if err != nil {
+		return nil, err
+	}
+	return dial.New(policy).HTTPClient(hookTimeout), nil
+}
+
+// configuredTasks are the tasks of the configuration, as they are stored.
+func configuredTasks(cfg *config.Config, g *gateway.Gateway) []*models.Task {
+	out := make([]*models.Task, len(cfg.Tasks))
+	for i, from := range cfg.Tasks {
+		t := g.NewTask(models.OwnerConfig)
+		t.ID, t.Schedule, t.Prompt, t.AgentID = from.ID, from.Schedule, from.Prompt, from.Agent
+		t.Timezone = zoneName(cmp.Or(from.Timezone, cfg.Timezone))
+		t.Session, t.Missed = models.TaskSession(from.Session), models.MissedPolicy(from.Missed)
+		t.Grace, t.Timeout = from.Grace.Std(), from.Timeout.Std()
+		if !from.At.IsZero() {
+			t.At = &from.At
+		}
+		if d := from.Deliver; d != nil {
+			t.Deliver = &models.TaskTarget{
+				Channel: d.Channel, Account: d.Account, ChatID: d.ChatID, ThreadID: d.ThreadID, UserID: d.UserID, URL: d.URL.Reveal(),
+			}
+		}
+		out[i] = t
+	}
+	return out
+}
+
+// zoneName is the IANA name of a configured zone, of the machine's own too.
+func zoneName(name string) string {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return name // the configuration was checked
+	}
+	return schedule.ZoneName(loc)
+}

@@ -1,0 +1,221 @@
+package gormstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+func (x *sessionTx) Generation(slot string) (int64, error) {
+	row, err := x.context(slot)
+	if err != nil {
+		return 0, err
+	}
+	return generation(row.ContextID, row.Revision), nil
+}
+
+// sums counts messages.
+type sums struct{ Messages, Tokens int64 }
+
+func (x *sessionTx) sum(where string, args ...any) (s sums, err error) {
+	_, err = x.tx.find(&s, "SELECT COUNT(*) AS messages, COALESCE(SUM(tokens), 0) AS tokens FROM messages WHERE "+where, args...)
+	return s, err
+}
+
+// Compact reads the range that is compacted now, never what was before.
+func (x *sessionTx) Compact(slot string, gen, through int64, summary *models.SessionMessage, now time.Time) error {
+	var c checks
+	c.messages([]*models.SessionMessage{summary})
+	if c.err != nil {
+		return c.err
+	}
+	row, err := x.context(slot)
+	if err != nil {
+		return err
+	}
+	if generation(row.ContextID, row.Revision) != gen {
+		return fmt.Errorf("the slot changed meanwhile: %w", store.ErrConflict)
+	}
+	if through <= row.CompactedThrough || through >= row.NextSeq {
+		return fmt.Errorf("compacted through %d of %d to %d: %w", through, row.CompactedThrough+1, row.NextSeq-1, store.ErrInvalid)
+	}
+	gone, err := x.sum(shown+" AND seq <= ?", row.ContextID, row.CompactedThrough, through)
+	if err != nil {
+		return err
+	}
+	earlier, err := x.sum("context_id = ? AND seq = ?", row.ContextID, row.SummarySeq)
+	if err != nil {
+		return err
+	}
+	m := summary.Clone()
+	m.IsCompacted = true
+	if err := insertMessages(x.tx, row.ContextID, row.NextSeq, []*models.SessionMessage{m}); err != nil {
+		return err
+	}
+	if _, err := x.tx.exec(`UPDATE slots SET next_seq = next_seq + 1, message_count = message_count + 1, total_tokens = total_tokens + ?,
+			compacted_through = ?, summary_seq = ?, compacted_messages = compacted_messages + ?, compacted_tokens = compacted_tokens + ?,
+			revision = revision + 1 WHERE sid = ? AND name = ?`,
+		m.TokenCount, through, row.NextSeq, gone.Messages+earlier.Messages, gone.Tokens+earlier.Tokens, x.lane.Sid, slot); err != nil {
+		return err
+	}
+	state := "state"
+	if !x.lane.DueAt.Valid { // nobody uses it
+		state = "CASE WHEN state = 'archived' THEN state ELSE 'compacted' END"
+	}
+	if _, err := x.tx.exec("UPDATE sessions SET compaction_count = compaction_count + 1, compacted_summary = ?, updated_at = ?, state = "+state+" WHERE sid = ?",
+		m.Content, micros(now), x.lane.Sid); err != nil {
+		return err
+	}
+	summary.Seq, summary.Slot, summary.IsCompacted = row.NextSeq, slot, true
+	return nil
+}
+
+func (x *sessionTx) Freeze(slot string, forms []store.PrunedForm) error {
+	var c checks
+	row, err := x.context(slot)
+	if err != nil {
+		return err
+	}
+	for _, f := range forms {
+		c.id("pruned", f.Pruned, 16)
+		c.text("pruned content", f.Content, models.MaxContent)
+		if c.err == nil && (f.Seq <= 0 || f.Seq >= row.NextSeq) {
+			c.err = fmt.Errorf("pruned form of message %d: %w", f.Seq, store.ErrInvalid)
+		}
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return freeze(x.tx, row.ContextID, forms)
+}
+
+// freeze stores forms of messages that have none. The lane is locked.
+func freeze(t *tx, contextID []byte, forms []store.PrunedForm) error {
+	if len(forms) == 0 {
+		return nil
+	}
+	first, last := forms[0].Seq, forms[0].Seq
+	for _, f := range forms {
+		first, last = min(first, f.Seq), max(last, f.Seq)
+	}
+	var have []int64
+	if _, err := t.find(&have, "SELECT seq FROM pruned_forms WHERE context_id = ? AND seq BETWEEN ? AND ?", contextID, first, last); err != nil {
+		return err
+	}
+	frozen := make(map[int64]bool, len(have)+len(forms))
+	for _, seq := range have {
+		frozen[seq] = true
+	}
+	var rows [][]any
+	for _, f := range forms {
+		if !frozen[f.Seq] {
+			frozen[f.Seq] = true
+			rows = append(rows, []any{contextID, f.Seq, f.Pruned, f.Content})
+		}
+	}
+	return insertRows(t, "INSERT INTO pruned_forms (context_id, seq, pruned, content) VALUES ", rows)
+}
+
+func (x *sessionTx) MarkPruned(slot string, through int64) error {
+	return x.oneSlot("UPDATE slots SET pruned_through = CASE WHEN ? >= next_seq THEN next_seq - 1 WHEN pruned_through < ? THEN ? ELSE pruned_through END WHERE sid = ? AND name = ?",
+		through, through, through, x.lane.Sid, slot)
+}
+
+func (x *sessionTx) oneSlot(sql string, args ...any) error {
+	if err := x.one(sql, args...); err != nil {
+		return fmt.Errorf("slot: %w", err)
+	}
+	return nil
+}
+
+func (x *sessionTx) DropMessages(slot string, through int64, now time.Time) (int, error) {
+	row, err := x.context(slot)
+	if err != nil {
+		return 0, err
+	}
+	const dropped = "context_id = ? AND seq <= ? AND seq <> ?"
+	args := []any{row.ContextID, through, row.SummarySeq}
+	all, err := x.sum(dropped+" AND undone = 0", args...)
+	if err != nil {
+		return 0, err
+	}
+	live, err := x.sum(dropped+" AND undone = 0 AND compacted = 0 AND seq > ?", append(args, row.CompactedThrough)...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := x.tx.exec("DELETE FROM messages WHERE "+dropped, args...)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if _, err := x.tx.exec("DELETE FROM pruned_forms WHERE context_id = ? AND seq <= ?", row.ContextID, through); err != nil {
+		return 0, err
+	}
+	if _, err := x.tx.exec(`UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ?,
+			compacted_messages = compacted_messages - ?, compacted_tokens = compacted_tokens - ?, revision = revision + 1 WHERE sid = ? AND name = ?`,
+		all.Messages, all.Tokens, all.Messages-live.Messages, all.Tokens-live.Tokens, x.lane.Sid, slot); err != nil {
+		return 0, err
+	}
+	return int(n), x.touch(now)
+}
+
+// touch notes that the session was changed.
+func (x *sessionTx) touch(now time.Time) error {
+	_, err := x.tx.exec("UPDATE sessions SET updated_at = ? WHERE sid = ?", micros(now), x.lane.Sid)
+	return err
+}
+
+// MergeSlot copies inside the database. Seqs keep their distances.
+func (x *sessionTx) MergeSlot(from, into string, now time.Time) (int, error) {
+	if from == into {
+		return 0, fmt.Errorf("a slot is merged into itself: %w", store.ErrInvalid)
+	}
+	source, err := x.context(from)
+	if err != nil {
+		return 0, err
+	}
+	target, err := x.context(into)
+	if err != nil {
+		return 0, err
+	}
+	args := []any{source.ContextID, source.MergedThrough}
+	sum, err := x.sum(shown, args...)
+	if err != nil || sum.Messages == 0 {
+		return 0, err
+	}
+	shift := target.NextSeq - source.MergedThrough - 1
+	const rest = "id, role, content, meta, tokens, compacted, undone, created_at"
+	if _, err := x.tx.exec("INSERT INTO messages (context_id, seq, turn_seq, "+rest+") SELECT ?, seq + ?, turn_seq + ?, "+rest+
+		" FROM messages WHERE "+shown+" ORDER BY seq", append([]any{target.ContextID, shift, shift}, args...)...); err != nil {
+		return 0, err
+	}
+	if err := x.oneSlot("UPDATE slots SET next_seq = ?, message_count = message_count + ?, total_tokens = total_tokens + ? WHERE sid = ? AND name = ?",
+		source.NextSeq+shift, sum.Messages, sum.Tokens, x.lane.Sid, into); err != nil {
+		return 0, err
+	}
+	if err := x.oneSlot("UPDATE slots SET merged_through = ? WHERE sid = ? AND name = ?", source.NextSeq-1, x.lane.Sid, from); err != nil {
+		return 0, err
+	}
+	return int(sum.Messages), x.touch(now)
+}
+
+// derived gives a derived slot what its parent's context shows, if it has all of
+// its messages, and notes which messages came from there.
+func (x *sessionTx) derived(s *models.ContextSlot, contextID []byte, parent string, last int64) error {
+	from, err := x.context(parent)
+	if err != nil {
+		return err
+	}
+	if s.Source.Strategy == models.DeriveFocused {
+		return x.oneSlot("UPDATE slots SET merged_through = ? WHERE sid = ? AND name = ?", last, x.lane.Sid, s.ID)
+	}
+	if err := x.oneSlot(`UPDATE slots SET merged_through = ?, compacted_through = ?, summary_seq = ?, compacted_messages = ?, compacted_tokens = ?,
+		pruned_through = ? WHERE sid = ? AND name = ?`,
+		last, from.CompactedThrough, from.SummarySeq, from.CompactedMessages, from.CompactedTokens, min(from.PrunedThrough, last), x.lane.Sid, s.ID); err != nil {
+		return err
+	}
+	_, err = x.tx.exec("INSERT INTO pruned_forms (context_id, seq, pruned, content) SELECT ?, seq, pruned, content FROM pruned_forms WHERE context_id = ?",
+		contextID, from.ContextID)
+	return err
+}

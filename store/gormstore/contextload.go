@@ -1,0 +1,132 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// loadedRow is a session with one of its slots.
+type loadedRow struct {
+	Session          sessionRow `gorm:"embedded"`
+	Slot             slotRow    `gorm:"embedded;embeddedPrefix:s_"`
+	CompactedThrough int64
+	SummarySeq       int64
+	Revision         int64
+	SlotModelAt      int64 // the latest of all slots
+}
+
+const loadedColumns = sessionColumns + `, COALESCE(s.name, '') AS s_name, s.context_id AS s_context_id, COALESCE(s.mode, '') AS s_mode,
+	s.focus AS s_focus, s.source AS s_source, s.budget AS s_budget, COALESCE(s.compact, 0) AS s_compact,
+	COALESCE(s.message_count, 0) AS s_message_count, COALESCE(s.total_tokens, 0) AS s_total_tokens, COALESCE(s.created_at, 0) AS s_created_at,
+	COALESCE(s.compacted_through, 0) AS compacted_through, COALESCE(s.summary_seq, 0) AS summary_seq, COALESCE(s.revision, 0) AS revision,
+	COALESCE((SELECT MAX(o.model_at) FROM slots o WHERE o.sid = e.sid), 0) AS slot_model_at`
+
+// LoadContext reads what a turn needs by three statements; an empty slot means the
+// current one.
+func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
+	var out *store.SessionContext
+	err := s.read(ctx, "load context", func(t *tx) error {
+		out = &store.SessionContext{}
+		var row loadedRow
+		sql, args := "SELECT "+loadedColumns+fromSessions+" LEFT JOIN slots s ON s.sid = e.sid AND s.name = ? WHERE e.sid = ?", []any{slot, sidOf(key)}
+		if slot == "" {
+			sql, args = "SELECT "+loadedColumns+fromSessions+" LEFT JOIN slots s ON s.sid = e.sid AND s.name = l.slot WHERE e.sid = ?", args[1:]
+		}
+		n, err := t.find(&row, sql, args...)
+		if err != nil || n == 0 {
+			return err
+		}
+		out.Session, out.ObservedSeq = row.Session.model(), row.Session.ObservedSeq
+		out.ModelAt = fromMicros(row.SlotModelAt)
+		if row.Slot.Name == "" {
+			return loadAside(t, row.Session.Sid, nil, out)
+		}
+		if out.Slot, err = row.Slot.model(key, row.Session.CurrentSlot); err != nil {
+			return err
+		}
+		out.Generation = generation(row.Slot.ContextID, row.Revision)
+		if err := loadMessages(t, &row, limit, out); err != nil {
+			return err
+		}
+		return loadAside(t, row.Session.Sid, row.Slot.ContextID, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// loadMessages reads two ranges of the clustered key: the newest messages behind
+// the compaction, and the summary of what is before it.
+func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) error {
+	const newest = "SELECT " + messageColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
+	sql, args := newest, []any{row.Slot.ContextID, row.CompactedThrough, max(limit, 0)}
+	if row.SummarySeq > 0 {
+		sql = "SELECT * FROM (" + newest + ") newest UNION ALL SELECT " + messageColumns + " FROM messages WHERE context_id = ? AND seq = ?"
+		args = append(args, row.Slot.ContextID, row.SummarySeq)
+	}
+	var rows []messageRow
+	if _, err := t.find(&rows, sql, args...); err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(a, b messageRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	messages, err := messageModels(rows, row.Slot.Name)
+	if err != nil {
+		return err
+	}
+	for i, m := range messages {
+		if m.Seq == row.SummarySeq {
+			out.Summary, messages = m, slices.Delete(messages, i, i+1)
+			break
+		}
+	}
+	out.Messages = messages
+	return nil
+}
+
+// asideRow is a note, a variable or a pruned form.
+type asideRow struct {
+	Kind string
+	Name string
+	Tag  string
+	Text string
+	At   int64
+	// Place orders notes.
+	Place int64
+}
+
+// loadAside reads what stands beside the messages.
+func loadAside(t *tx, sid, contextID []byte, out *store.SessionContext) error {
+	const notes = "SELECT 'note' AS kind, id AS name, COALESCE(note_key, '') AS tag, value AS text, created_at AS at, place FROM notes WHERE sid = ? ORDER BY place DESC LIMIT ?"
+	sql := "SELECT * FROM (" + notes + ") notes UNION ALL SELECT 'variable', name, '', value, 0, 0 FROM variables WHERE sid = ?"
+	args := []any{sid, store.ContextNotes, sid}
+	if len(out.Messages) > 0 {
+		sql += " UNION ALL SELECT 'form', '', pruned, content, seq, 0 FROM pruned_forms WHERE context_id = ? AND seq >= ?"
+		args = append(args, contextID, out.Messages[0].Seq)
+	}
+	var rows []asideRow
+	if _, err := t.find(&rows, sql, args...); err != nil {
+		return err
+	}
+	slices.SortStableFunc(rows, func(a, b asideRow) int { return cmp.Compare(b.Place, a.Place) })
+	out.Variables = map[string]json.RawMessage{}
+	for _, r := range rows {
+		switch r.Kind {
+		case "note":
+			out.Notes = append(out.Notes, &models.Note{ID: r.Name, Key: r.Tag, Value: r.Text, CreatedAt: fromMicros(r.At)})
+		case "variable":
+			out.Variables[r.Name] = json.RawMessage(r.Text)
+		default:
+			if out.Forms == nil {
+				out.Forms = map[int64]store.PrunedForm{}
+			}
+			out.Forms[r.At] = store.PrunedForm{Seq: r.At, Pruned: r.Tag, Content: r.Text}
+		}
+	}
+	return nil
+}

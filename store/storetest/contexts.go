@@ -1,0 +1,462 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+func contextTests() []test {
+	return []test{
+		{"Compact", compact},
+		{"CompactAgain", compactAgain},
+		{"CompactByGeneration", compactGeneration},
+		{"CompactWithinBounds", compactBounds},
+		{"CompactedState", compactState},
+		{"CompactedAndReset", compactReset},
+		{"CompactedAndDerived", compactDerived},
+		{"CompactedAndUndone", compactUndo},
+		{"Freeze", freezeForms},
+		{"FreezeOfAnotherContext", freezeReset},
+		{"DropMessages", drop},
+		{"DropCompacted", dropCompacted},
+		{"MergeSlot", mergeSlot},
+		{"MergeSlotAgain", mergeAgain},
+		{"MergeSlotRefused", mergeRefused},
+	}
+}
+
+func (f *fixture) load(key, slot string) *store.SessionContext {
+	f.Helper()
+	c, err := f.LoadContext(f.ctx, key, slot, 100)
+	f.ok(err)
+	return c
+}
+
+// compact puts a summary in the place of everything up to a message.
+func (f *fixture) compact(key, slot string, through int64, text string) {
+	f.Helper()
+	gen := f.load(key, slot).Generation
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.Compact(slot, gen, through, f.said(models.RoleSystem, text), f.now)
+	})
+}
+
+// context describes what a context shows: its summary first.
+func (f *fixture) context(key, slot string) []string {
+	f.Helper()
+	c := f.load(key, slot)
+	out := contents(c.Messages)
+	if c.Summary != nil {
+		if !c.Summary.IsCompacted || c.Summary.Slot != slot {
+			f.Fatalf("summary is %+v", c.Summary)
+		}
+		out = append([]string{c.Summary.Content}, out...)
+	}
+	for _, m := range c.Messages {
+		if m.IsCompacted {
+			f.Fatalf("a summary among the messages: %+v", m)
+		}
+	}
+	return out
+}
+
+// counted checks the counters of a session that has one slot.
+func (f *fixture) counted(key string) {
+	f.Helper()
+	messages, tokens := 0, 0
+	for _, s := range f.slots(key) {
+		all, err := f.Messages(f.ctx, key, s.ID, 0, 1000)
+		f.ok(err)
+		sum := 0
+		for _, m := range all {
+			sum += m.TokenCount
+		}
+		equal(f, "counters of "+s.ID, [...]int{s.MessageCount, s.TotalTokens}, [...]int{len(all), sum})
+		messages, tokens = messages+len(all), tokens+sum
+	}
+	s := f.session(key)
+	equal(f, "counters", [...]int{s.MessageCount, s.TotalTokenCount}, [...]int{messages, tokens})
+}
+
+// live is the size of a slot as the jobs see it.
+func (f *fixture) live(key, slot string) (messages, tokens int) {
+	f.Helper()
+	after := ""
+	for range 100 {
+		some, next, err := f.CompactCandidates(f.ctx, 0, 0, after, 50)
+		f.ok(err)
+		for _, s := range some {
+			if s.SessionKey == key && s.Slot == slot {
+				return s.Messages, s.Tokens
+			}
+		}
+		if after = next; next == "" {
+			break
+		}
+	}
+	f.Fatalf("slot %s is not among the candidates", slot)
+	return 0, 0
+}
+
+func compact(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.slot(key, "work", "other")
+	summary := f.said(models.RoleSystem, "summary 摘要")
+	gen := f.load(key, models.DefaultSlot).Generation
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.Compact(models.DefaultSlot, gen, 4, summary, f.at(time.Second))
+	})
+	equal(f, "summary", [...]any{summary.Seq, summary.Slot, summary.IsCompacted}, [...]any{int64(7), models.DefaultSlot, true})
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary 摘要", "m-5", "m-6"})
+	equal(f, "history", f.history(key, models.DefaultSlot), append(numbered("m", 6), "summary 摘要"))
+	equal(f, "other slot", f.context(key, "work"), []string{"other"})
+	s := f.session(key)
+	equal(f, "session", [...]any{s.CompactionCount, s.CompactedSummary}, [...]any{1, "summary 摘要"})
+	f.counted(key)
+	messages, tokens := f.live(key, models.DefaultSlot)
+	equal(f, "live", [...]int{messages, tokens}, [...]int{3, len("summary 摘要m-5m-6")})
+
+	f.add(key, "m-7")
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary 摘要", "m-5", "m-6", "m-7"})
+	c, err := f.LoadContext(f.ctx, key, models.DefaultSlot, 1)
+	f.ok(err)
+	equal(f, "newest one", contents(c.Messages), []string{"m-7"})
+	equal(f, "summary", c.Summary.Content, "summary 摘要")
+	f.counted(key)
+}
+
+func compactAgain(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.compact(key, models.DefaultSlot, 3, "first")
+	f.add(key, "m-7", "m-8")
+	f.compact(key, models.DefaultSlot, 5, "second") // the first summary stands behind it
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"second", "m-6", "m-7", "m-8"})
+	f.compact(key, models.DefaultSlot, 8, "third") // between m-7 and m-8
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"third", "m-8"})
+	equal(f, "history", f.history(key, models.DefaultSlot), append(numbered("m", 6), "first", "m-7", "m-8", "second", "third"))
+	s := f.session(key)
+	equal(f, "session", [...]any{s.CompactionCount, s.CompactedSummary}, [...]any{3, "third"})
+	messages, tokens := f.live(key, models.DefaultSlot)
+	equal(f, "live", [...]int{messages, tokens}, [...]int{2, len("thirdm-8")})
+	f.counted(key)
+}
+
+func compactGeneration(f *fixture) {
+	for _, c := range []struct {
+		what string
+		do   func(key string)
+	}{
+		{"compacted", func(key string) { f.compact(key, models.DefaultSlot, 2, "meanwhile") }},
+		{"reset", func(key string) {
+			f.reset(key, models.DefaultSlot)
+			f.add(key, numbered("new", 6)...)
+		}},
+		{"undone", func(key string) {
+			f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) })
+		}},
+		{"dropped", func(key string) {
+			f.change(key, func(tx store.SessionTx) error { _, err := tx.DropMessages(models.DefaultSlot, 2, f.now); return err })
+		}},
+		{"deleted and made again", func(key string) {
+			f.delete(key)
+			f.create(key, numbered("new", 6)...)
+		}},
+	} {
+		f.Log(c.what)
+		key := f.key()
+		f.create(key, numbered("m", 6)...)
+		gen := f.load(key, models.DefaultSlot).Generation
+		c.do(key)
+		before := f.context(key, models.DefaultSlot)
+		f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error {
+			if now, err := tx.Generation(models.DefaultSlot); err != nil || now == gen {
+				f.Fatalf("generation is %d still: %v", now, err)
+			}
+			return tx.Compact(models.DefaultSlot, gen, 4, f.said(models.RoleSystem, "too late"), f.now)
+		})
+		equal(f, "context", f.context(key, models.DefaultSlot), before)
+		f.counted(key)
+	}
+
+	// What arrives meanwhile does not matter.
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	gen := f.load(key, models.DefaultSlot).Generation
+	f.turn(key, "meanwhile")
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.Compact(models.DefaultSlot, gen, 6, f.said(models.RoleSystem, "summary"), f.now)
+	})
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "to meanwhile", "meanwhile"})
+}
+
+func compactBounds(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.compact(key, models.DefaultSlot, 3, "summary")
+	gen := f.load(key, models.DefaultSlot).Generation
+	for _, through := range []int64{-1, 0, 2, 3, 8, 100} {
+		f.refuses(key, store.ErrInvalid, func(tx store.SessionTx) error {
+			return tx.Compact(models.DefaultSlot, gen, through, f.said(models.RoleSystem, "wrong"), f.now)
+		})
+	}
+	f.refuses(key, store.ErrInvalid, func(tx store.SessionTx) error {
+		return tx.Compact(models.DefaultSlot, gen, 4, f.said(models.RoleSystem, "\xff"), f.now)
+	})
+	f.refuses(key, store.ErrNotFound, func(tx store.SessionTx) error {
+		return tx.Compact("gone", gen, 4, f.said(models.RoleSystem, "wrong"), f.now)
+	})
+	equal(f, "compactions", f.session(key).CompactionCount, 1)
+}
+
+func compactState(f *fixture) {
+	state := func(key string, s models.SessionState) {
+		f.change(key, func(tx store.SessionTx) error {
+			session, err := tx.Session()
+			if err != nil {
+				return err
+			}
+			session.State = s
+			return tx.Update(session, f.now)
+		})
+	}
+	for from, want := range map[models.SessionState]models.SessionState{
+		models.SessionActive: models.SessionCompacted, models.SessionIdle: models.SessionCompacted, models.SessionArchived: models.SessionArchived,
+	} {
+		key := f.key()
+		f.create(key, numbered("m", 4)...)
+		state(key, from)
+		before := f.session(key)
+		f.compact(key, models.DefaultSlot, 2, "summary")
+		after := f.session(key)
+		equal(f, "state after "+string(from), after.State, want)
+		f.sameTime("lastUserAt", after.LastUserAt, before.LastUserAt)
+		f.sameTime("lastActivityAt", after.LastActivityAt, before.LastActivityAt)
+		f.turn(key, "again")
+		equal(f, "state", f.session(key).State, models.SessionActive)
+	}
+	used := f.key()
+	f.create(used, numbered("m", 4)...)
+	f.start(used)
+	f.compact(used, models.DefaultSlot, 2, "summary")
+	equal(f, "state of a session in use", f.session(used).State, models.SessionActive)
+}
+
+func compactReset(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 4)...)
+	f.compact(key, models.DefaultSlot, 2, "summary")
+	f.reset(key, models.DefaultSlot)
+	equal(f, "context", len(f.context(key, models.DefaultSlot)), 0)
+	equal(f, "summary", f.session(key).CompactedSummary, "")
+	f.add(key, "new")
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"new"})
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "m-3", "m-4"})
+	equal(f, "summary", f.session(key).CompactedSummary, "summary")
+	messages, _ := f.live(key, models.DefaultSlot)
+	equal(f, "live", messages, 3)
+	f.counted(key)
+}
+
+func compactDerived(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 4)...)
+	f.compact(key, models.DefaultSlot, 2, "summary")
+	f.derive(key, models.DefaultSlot, "copy", models.DeriveFull, nil)
+	equal(f, "context of the copy", f.context(key, "copy"), []string{"summary", "m-3", "m-4"})
+	messages, _ := f.live(key, "copy")
+	equal(f, "live", messages, 3)
+	f.compact(key, models.DefaultSlot, 4, "of the parent")
+	equal(f, "context of the copy", f.context(key, "copy"), []string{"summary", "m-3", "m-4"})
+	f.derive(key, models.DefaultSlot, "focused", models.DeriveFocused, &models.Focus{RecentMessages: 3})
+	equal(f, "context of the focused", f.context(key, "focused"), []string{"m-2", "m-3", "m-4"})
+	f.counted(key)
+}
+
+func compactUndo(f *fixture) {
+	key := f.key()
+	for _, text := range []string{"one", "two", "three"} {
+		f.turn(key, text)
+	}
+	undo := func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) }
+	f.compact(key, models.DefaultSlot, 4, "summary")
+	f.change(key, undo)
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary"})
+	f.refuses(key, store.ErrNotFound, undo)
+	f.counted(key)
+	f.turn(key, "four")
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "to four", "four"})
+}
+
+func (f *fixture) freeze(key, slot string, forms ...store.PrunedForm) {
+	f.Helper()
+	f.change(key, func(tx store.SessionTx) error { return tx.Freeze(slot, forms) })
+}
+
+func freezeForms(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 0)
+	two := store.PrunedForm{Seq: 2, Pruned: "soft", Content: "短 😀"}
+	five := store.PrunedForm{Seq: 5, Pruned: "hard", Content: ""}
+	f.freeze(key, models.DefaultSlot, two)
+	f.freeze(key, models.DefaultSlot, store.PrunedForm{Seq: 2, Pruned: "hard", Content: "too late"}, five, store.PrunedForm{Seq: 5, Pruned: "soft", Content: "twice"})
+	want := map[int64]store.PrunedForm{2: two, 5: five}
+	equal(f, "forms", f.load(key, models.DefaultSlot).Forms, want)
+	equal(f, "history", f.history(key, models.DefaultSlot), numbered("m", 6))
+	c, err := f.LoadContext(f.ctx, key, models.DefaultSlot, 3)
+	f.ok(err)
+	equal(f, "forms of the newest", c.Forms, map[int64]store.PrunedForm{5: five})
+	f.freeze(key, models.DefaultSlot)
+
+	f.derive(key, models.DefaultSlot, "copy", models.DeriveFull, nil)
+	equal(f, "forms of the copy", f.load(key, "copy").Forms, want)
+	f.freeze(key, "copy", store.PrunedForm{Seq: 3, Pruned: "soft", Content: "of the copy"})
+	equal(f, "forms of the parent", f.load(key, models.DefaultSlot).Forms, want)
+	for _, wrong := range []store.PrunedForm{{Seq: 0, Pruned: "soft"}, {Seq: 7, Pruned: "soft"}, {Seq: 1}, {Seq: 1, Pruned: "soft", Content: "\xff"}} {
+		f.refuses(key, store.ErrInvalid, func(tx store.SessionTx) error { return tx.Freeze(models.DefaultSlot, []store.PrunedForm{wrong}) })
+	}
+	f.refuses(key, store.ErrNotFound, func(tx store.SessionTx) error { return tx.Freeze("gone", []store.PrunedForm{two}) })
+}
+
+func freezeReset(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 3)...)
+	form := store.PrunedForm{Seq: 2, Pruned: "soft", Content: "short"}
+	f.freeze(key, models.DefaultSlot, form)
+	f.reset(key, models.DefaultSlot)
+	f.add(key, numbered("new", 3)...)
+	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 0)
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	equal(f, "forms", f.load(key, models.DefaultSlot).Forms, map[int64]store.PrunedForm{2: form})
+}
+
+func (f *fixture) dropped(key, slot string, through int64) (n int) {
+	f.Helper()
+	f.change(key, func(tx store.SessionTx) (err error) {
+		n, err = tx.DropMessages(slot, through, f.now)
+		return err
+	})
+	return n
+}
+
+func drop(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.slot(key, "work", "other")
+	f.freeze(key, models.DefaultSlot, store.PrunedForm{Seq: 2, Pruned: "soft"}, store.PrunedForm{Seq: 5, Pruned: "soft"})
+	before := f.session(key)
+	equal(f, "dropped", f.dropped(key, models.DefaultSlot, 3), 3)
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"m-4", "m-5", "m-6"})
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"m-4", "m-5", "m-6"})
+	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 1)
+	equal(f, "other slot", f.history(key, "work"), []string{"other"})
+	f.sameTime("lastActivityAt", f.session(key).LastActivityAt, before.LastActivityAt)
+	f.counted(key)
+	equal(f, "dropped again", f.dropped(key, models.DefaultSlot, 3), 0)
+	f.add(key, "m-7")
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"m-4", "m-5", "m-6", "m-7"})
+	equal(f, "dropped all", f.dropped(key, models.DefaultSlot, 1000), 4)
+	f.add(key, "m-8")
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"m-8"})
+	f.counted(key)
+	f.refuses(key, store.ErrNotFound, func(tx store.SessionTx) error { _, err := tx.DropMessages("gone", 1, f.now); return err })
+}
+
+func dropCompacted(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.compact(key, models.DefaultSlot, 2, "first")
+	f.compact(key, models.DefaultSlot, 4, "second")
+	messages, tokens := f.live(key, models.DefaultSlot)
+	f.dropped(key, models.DefaultSlot, 3)
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"second", "m-5", "m-6"})
+	after, afterTokens := f.live(key, models.DefaultSlot)
+	equal(f, "live", [...]int{after, afterTokens}, [...]int{messages, tokens})
+	f.dropped(key, models.DefaultSlot, 1000)
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"second"})
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"second"})
+	after, afterTokens = f.live(key, models.DefaultSlot)
+	equal(f, "live", [...]int{after, afterTokens}, [...]int{1, len("second")})
+	f.counted(key)
+}
+
+func (f *fixture) merge(key, from, into string) (n int) {
+	f.Helper()
+	f.change(key, func(tx store.SessionTx) (err error) {
+		n, err = tx.MergeSlot(from, into, f.now)
+		return err
+	})
+	return n
+}
+
+func mergeSlot(f *fixture) {
+	key := f.key()
+	f.turn(key, "one")
+	f.derive(key, models.DefaultSlot, "branch", models.DeriveFull, nil)
+	f.turn(key, "two")
+	f.change(key, func(tx store.SessionTx) error { return tx.SwitchSlot("branch") })
+	for _, text := range []string{"three", "undone"} {
+		f.turn(key, text)
+	}
+	f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn("branch", f.now) })
+	f.turn(key, "four")
+	f.compact(key, "branch", 4, "summary")
+	branch := f.history(key, "branch")
+	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 4)
+	want := []string{"to one", "one", "to two", "two", "to three", "three", "to four", "four"}
+	equal(f, "history", f.history(key, models.DefaultSlot), want)
+	equal(f, "context", f.context(key, models.DefaultSlot), want)
+	equal(f, "branch", f.history(key, "branch"), branch)
+	f.counted(key)
+
+	// They are ordinary messages there: whole turns, and others follow.
+	f.change(key, func(tx store.SessionTx) error { return tx.SwitchSlot(models.DefaultSlot) })
+	f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) })
+	f.turn(key, "five")
+	equal(f, "history", f.history(key, models.DefaultSlot), append(want[:6:6], "to five", "five"))
+	f.counted(key)
+}
+
+func mergeAgain(f *fixture) {
+	key := f.key()
+	f.create(key, "one")
+	f.derive(key, models.DefaultSlot, "branch", models.DeriveFull, nil)
+	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 0)
+	f.change(key, func(tx store.SessionTx) error { return tx.SwitchSlot("branch") })
+	f.add(key, "two")
+	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 1)
+	equal(f, "merged again", f.merge(key, "branch", models.DefaultSlot), 0)
+	f.add(key, "three")
+	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 1)
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"one", "two", "three"})
+	f.reset(key, "branch")
+	f.add(key, "after the reset")
+	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 1)
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"one", "two", "three", "after the reset"})
+	f.derive(key, models.DefaultSlot, "focused", models.DeriveFocused, &models.Focus{RecentMessages: 1})
+	equal(f, "merged", f.merge(key, "focused", models.DefaultSlot), 0)
+	f.slot(key, "new", "a", "b")
+	equal(f, "merged", f.merge(key, "new", "branch"), 2)
+	equal(f, "branch", f.history(key, "branch"), []string{"after the reset", "a", "b"})
+	f.counted(key)
+}
+
+func mergeRefused(f *fixture) {
+	key := f.key()
+	f.create(key, "one")
+	f.slot(key, "work", "two")
+	for _, c := range []struct {
+		from, into string
+		want       error
+	}{{"work", "work", store.ErrInvalid}, {"gone", "work", store.ErrNotFound}, {"work", "gone", store.ErrNotFound}} {
+		f.Log(fmt.Sprint(c.from, " into ", c.into))
+		f.refuses(key, c.want, func(tx store.SessionTx) error { _, err := tx.MergeSlot(c.from, c.into, f.now); return err })
+	}
+	f.counted(key)
+}
