@@ -43,6 +43,12 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
 	lang := text.Choose(chat.Language, m.Text)
 	cmd := command.Find(env.Command.Name)
 
+	var notes []*models.Note
+	if cmd.ReadsNotes {
+		if notes, err = g.store.Notes(ctx, in.SessionKey, models.MaxNotes); err != nil {
+			return err
+		}
+	}
 	var call *command.Call
 	var done models.Inbound
 	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
@@ -50,7 +56,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
 			Args: env.Command.Args, Tx: tx, Lang: lang, Now: g.now(), Session: env.session(in),
 			Channel: in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
 			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
-			Admin: env.Admin, Shared: env.Shared, StaticSlots: g.settings.Load().StaticSlots[env.AgentID],
+			Admin: env.Admin, Shared: env.Shared, StaticSlots: g.settings.Load().StaticSlots[env.AgentID], Notes: notes,
 		}
 		answer, err := cmd.Run(call)
 		if err != nil {

@@ -69,6 +69,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 		Sender: agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
 		Text:   ownWords(users), Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
 	}
+	request.Variables = stored.Variables
 	if stored.Session != nil {
 		request.Model = stored.Session.Model
 	}
@@ -130,13 +131,24 @@ func (g *Gateway) windowInput(s *Settings, agent *Agent, chat ChatSettings, stor
 			in.Focus = slot.Focused
 		}
 	}
-	values := window.Values{Now: g.promptTime(s)}
+	in.Summary = optionalMessages(stored)
+	values := window.Values{Now: g.promptTime(s), Variables: stored.Variables}
 	if env != nil {
 		in.Named = env.Shared
 		values.ChatName, values.SenderName = env.Message.Chat.Name, env.Message.Sender.Name
 	}
 	in.SystemPrompt = window.Template(prompt, values)
 	return in
+}
+
+// optionalMessages are the notes and the summary of a context, the most needed
+// last. A focused slot's own summary takes the place of the automatic one.
+func optionalMessages(stored *store.SessionContext) []*models.SessionMessage {
+	out := []*models.SessionMessage{notesMessage(stored.Notes)}
+	if s := stored.Slot; s != nil && s.Mode == models.SlotFocused && s.Focused != nil && s.Focused.SummaryOverride != "" {
+		return out
+	}
+	return append(out, stored.Summary)
 }
 
 // promptTime is what {{now}} stands for in a system prompt.

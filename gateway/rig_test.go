@@ -34,6 +34,8 @@ type rig struct {
 	platform *platform
 	mind     *mind
 	gateway  *gateway.Gateway
+	options  []gateway.Option
+	known    func(channel string) bool // further channels; nil: none
 }
 
 // newRig makes a rig that is not running; change what it is like before [rig.start].
@@ -104,9 +106,9 @@ func (r *rig) run() (drain func() <-chan error) {
 func (r *rig) make() {
 	r.t.Helper()
 	r.settings.Chat = func(channel, account, _ string) (gateway.ChatSettings, bool) {
-		return r.chat, channel == r.platform.Channel() && account == r.platform.Account()
+		return r.chat, (channel == r.platform.Channel() || r.known != nil && r.known(channel)) && account == r.platform.Account()
 	}
-	g, err := gateway.New(r.config, r.settings, r.store, []adapters.Adapter{r.platform}, clock.Real(), slog.New(slog.DiscardHandler))
+	g, err := gateway.New(r.config, r.settings, r.store, []adapters.Adapter{r.platform}, clock.Real(), slog.New(slog.DiscardHandler), r.options...)
 	if err != nil {
 		r.t.Fatal(err)
 	}

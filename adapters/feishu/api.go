@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	lark "github.com/larksuite/oapi-sdk-go/v3"
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
 	"github.com/chatkeep/chatkeep/internal/clock"
@@ -25,7 +24,7 @@ const (
 // api makes the calls of one app. Its methods fail with an *apiError where the
 // platform answered, and with other errors where nothing is known.
 type api struct {
-	sdk              *lark.Client
+	sdk              *services
 	http             *http.Client
 	baseURL          string
 	appID, appSecret string
@@ -37,13 +36,7 @@ type api struct {
 
 func newAPI(cfg Config, c clock.Clock, client *http.Client, log *slog.Logger) *api {
 	a := &api{
-		sdk: lark.NewClient(cfg.AppID, cfg.AppSecret,
-			lark.WithOpenBaseUrl(cfg.BaseURL),
-			lark.WithHttpClient(jsonOnly{client}),
-			lark.WithEnableTokenCache(false), // see tokenSource
-			lark.WithLogger(sdkLog{log}),
-			lark.WithLogLevel(larkcore.LogLevelWarn),
-		),
+		sdk:     newServices(cfg, jsonOnly{client}, log),
 		http:    client,
 		baseURL: cfg.BaseURL,
 		appID:   cfg.AppID, appSecret: cfg.AppSecret,
@@ -122,9 +115,7 @@ func wrap(op string, err error) error {
 
 func (a *api) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	const op = "fetch token"
-	resp, err := a.sdk.GetTenantAccessTokenBySelfBuiltApp(ctx, &larkcore.SelfBuiltTenantAccessTokenReq{
-		AppID: a.appID, AppSecret: a.appSecret,
-	})
+	resp, err := a.sdk.token(ctx, a.appID, a.appSecret)
 	if err != nil {
 		return "", 0, wrap(op, err)
 	}

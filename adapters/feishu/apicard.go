@@ -15,7 +15,7 @@ func (a *api) createCard(ctx context.Context, card string) (string, error) {
 	req := larkcardkit.NewCreateCardReqBuilder().Body(&larkcardkit.CreateCardReqBody{Type: &kind, Data: &card}).Build()
 	var id string
 	err := a.call(ctx, "create card", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Cardkit.V1.Card.Create(ctx, req, auth)
+		resp, err := a.sdk.cardkit.Card.Create(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -32,7 +32,7 @@ func (a *api) cardText(ctx context.Context, cardID, element, text string, sequen
 	req := larkcardkit.NewContentCardElementReqBuilder().CardId(cardID).ElementId(element).
 		Body(&larkcardkit.ContentCardElementReqBody{Content: &text, Sequence: &sequence}).Build()
 	return a.call(ctx, "update card text", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Cardkit.V1.CardElement.Content(ctx, req, auth)
+		resp, err := a.sdk.cardkit.CardElement.Content(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -49,7 +49,7 @@ func (a *api) cardStreaming(ctx context.Context, cardID string, on bool, sequenc
 	req := larkcardkit.NewSettingsCardReqBuilder().CardId(cardID).
 		Body(&larkcardkit.SettingsCardReqBody{Settings: &settings, Sequence: &sequence}).Build()
 	return a.call(ctx, "update card settings", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Cardkit.V1.Card.Settings(ctx, req, auth)
+		resp, err := a.sdk.cardkit.Card.Settings(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -63,7 +63,7 @@ func (a *api) updateCard(ctx context.Context, cardID, card string, sequence int)
 	req := larkcardkit.NewUpdateCardReqBuilder().CardId(cardID).
 		Body(&larkcardkit.UpdateCardReqBody{Card: &larkcardkit.Card{Type: &kind, Data: &card}, Sequence: &sequence}).Build()
 	return a.call(ctx, "update card", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Cardkit.V1.Card.Update(ctx, req, auth)
+		resp, err := a.sdk.cardkit.Card.Update(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -76,7 +76,7 @@ func (a *api) deleteElement(ctx context.Context, cardID, element string, sequenc
 	req := larkcardkit.NewDeleteCardElementReqBuilder().CardId(cardID).ElementId(element).
 		Body(&larkcardkit.DeleteCardElementReqBody{Sequence: &sequence}).Build()
 	return a.call(ctx, "delete card element", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Cardkit.V1.CardElement.Delete(ctx, req, auth)
+		resp, err := a.sdk.cardkit.CardElement.Delete(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}

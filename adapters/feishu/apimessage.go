@@ -29,7 +29,7 @@ func (a *api) create(ctx context.Context, idType, id string, c content, uuid str
 	}).Build()
 	var sent sentMessage
 	err := a.call(ctx, "send message", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.Message.Create(ctx, req, auth)
+		resp, err := a.sdk.im.Message.Create(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -48,7 +48,7 @@ func (a *api) reply(ctx context.Context, messageID string, inThread bool, c cont
 	}).Build()
 	var sent sentMessage
 	err := a.call(ctx, "reply", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.Message.Reply(ctx, req, auth)
+		resp, err := a.sdk.im.Message.Reply(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -84,7 +84,7 @@ func (a *api) message(ctx context.Context, id string) ([]fetched, error) {
 	req := larkim.NewGetMessageReqBuilder().MessageId(id).CardMsgContentType("user_card_content").Build()
 	var items []*larkim.Message
 	err := a.call(ctx, "get message", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.Message.Get(ctx, req, auth)
+		resp, err := a.sdk.im.Message.Get(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -101,7 +101,7 @@ func (a *api) threadMessage(ctx context.Context, threadID string) (string, error
 	req := larkim.NewListMessageReqBuilder().ContainerIdType("thread").ContainerId(threadID).PageSize(1).Build()
 	var items []*larkim.Message
 	err := a.call(ctx, "list thread", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.Message.List(ctx, req, auth)
+		resp, err := a.sdk.im.Message.List(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -154,7 +154,7 @@ func (a *api) react(ctx context.Context, messageID, emoji string) (string, error
 	}).Build()
 	var id string
 	err := a.call(ctx, "add reaction", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.MessageReaction.Create(ctx, req, auth)
+		resp, err := a.sdk.im.MessageReaction.Create(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -170,7 +170,7 @@ func (a *api) react(ctx context.Context, messageID, emoji string) (string, error
 func (a *api) unreact(ctx context.Context, messageID, reactionID string) error {
 	req := larkim.NewDeleteMessageReactionReqBuilder().MessageId(messageID).ReactionId(reactionID).Build()
 	return a.call(ctx, "remove reaction", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.MessageReaction.Delete(ctx, req, auth)
+		resp, err := a.sdk.im.MessageReaction.Delete(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -183,7 +183,7 @@ func (a *api) chat(ctx context.Context, id string) (chatInfo, error) {
 	req := larkim.NewGetChatReqBuilder().ChatId(id).Build()
 	var info chatInfo
 	err := a.call(ctx, "get chat", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Im.V1.Chat.Get(ctx, req, auth)
+		resp, err := a.sdk.im.Chat.Get(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -203,7 +203,7 @@ func (a *api) userName(ctx context.Context, openID string) (string, error) {
 	req := larkcontact.NewGetUserReqBuilder().UserId(openID).UserIdType("open_id").Build()
 	var name string
 	err := a.call(ctx, "get user", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Contact.V3.User.Get(ctx, req, auth)
+		resp, err := a.sdk.contact.User.Get(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -221,7 +221,7 @@ func (a *api) uploadImage(ctx context.Context, data []byte) (string, error) {
 	var key string
 	err := a.callWithin(ctx, uploadTimeout, "upload image", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
 		req := larkim.NewCreateImageReqBuilder().Body(&larkim.CreateImageReqBody{ImageType: &kind, Image: bytes.NewReader(data)}).Build()
-		resp, err := a.sdk.Im.V1.Image.Create(ctx, req, auth)
+		resp, err := a.sdk.im.Image.Create(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -239,7 +239,7 @@ func (a *api) uploadFile(ctx context.Context, fileType, name string, data []byte
 	var key string
 	err := a.callWithin(ctx, uploadTimeout, "upload file", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
 		req := larkim.NewCreateFileReqBuilder().Body(&larkim.CreateFileReqBody{FileType: &fileType, FileName: &name, File: bytes.NewReader(data)}).Build()
-		resp, err := a.sdk.Im.V1.File.Create(ctx, req, auth)
+		resp, err := a.sdk.im.File.Create(ctx, req, auth)
 		if err != nil {
 			return answer{}, err
 		}
@@ -266,7 +266,7 @@ func (a *api) bot(ctx context.Context) (botInfo, error) {
 		Bot botInfo `json:"bot"`
 	}
 	err := a.call(ctx, "get bot", func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.sdk.Get(ctx, "/open-apis/bot/v3/info", nil, larkcore.AccessTokenTypeTenant, auth)
+		resp, err := a.sdk.get(ctx, "/open-apis/bot/v3/info", auth)
 		if err != nil {
 			return answer{}, err
 		}

@@ -51,7 +51,7 @@ func finding(what string, err error) string {
 
 func (a *Adapter) get(path string) request {
 	return func(ctx context.Context, auth larkcore.RequestOptionFunc) (answer, error) {
-		resp, err := a.api.sdk.Get(ctx, path, nil, larkcore.AccessTokenTypeTenant, auth)
+		resp, err := a.api.sdk.get(ctx, path, auth)
 		if err != nil {
 			return answer{}, err
 		}

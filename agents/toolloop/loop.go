@@ -143,8 +143,18 @@ func (l *loop) finish(message *models.SessionMessage, reason string) error {
 	return nil
 }
 
+// minResult is how short results get before an overflow is the turn's failure, in bytes.
+const minResult = 256
+
+// ask calls the model. Where the turn's own results have outgrown the window they
+// are shortened, each time to a quarter, rather than the whole turn lost.
 func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, error) {
 	completion, err := l.model(ctx, l.messages, tools)
+	for limit := l.runner.cfg.MaxResultBytes / 4; err != nil && agents.KindOf(err) == agents.Overflow && limit >= minResult; limit /= 4 {
+		if l.shorten(limit) {
+			completion, err = l.model(ctx, l.messages, tools)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +162,18 @@ func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, e
 	l.response.ContextTokens = completion.Usage.PromptTokens
 	repair(completion.Message)
 	return completion, nil
+}
+
+// shorten caps the turn's results once more and reports whether that changed any.
+func (l *loop) shorten(limit int) bool {
+	changed := false
+	for _, m := range l.response.Messages {
+		if m.Role == models.RoleTool && len(m.Content) > limit {
+			m.Content = capped(m.Content, limit)
+			changed = true
+		}
+	}
+	return changed
 }
 
 // repair makes what a model wrote fit for being stored.

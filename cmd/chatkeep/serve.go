@@ -15,10 +15,8 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/config"
-	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/internal/clock"
-	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 )
@@ -158,7 +156,7 @@ func (a *app) handlers() *httpapi.Server {
 	}
 	httpapi.Observe(a.metrics, health{a.gateway, a.store})
 	return httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Slots: a.gateway,
+		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Slots: a.gateway, Notebooks: a.gateway,
 		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Health: health{a.gateway, a.store},
 		Metrics: a.metrics,
 	}, clock.Real(), a.log)

@@ -23,6 +23,8 @@ type Command struct {
 	Destroys bool
 	// AdminIfShared keeps it for administrators where several people share a session.
 	AdminIfShared bool
+	// ReadsNotes asks for the session's notes in the [Call].
+	ReadsNotes bool
 	// Help is what /help says of it.
 	Help text.ID
 
@@ -48,6 +50,9 @@ type Call struct {
 	Tasks Tasks
 	// StaticSlots are those that the session has from the configuration.
 	StaticSlots []slot.Static
+	// Notes are the session's, newest first, as they were just before, for a command
+	// that reads them.
+	Notes []*models.Note
 	// Admin is set if the sender is an administrator.
 	Admin bool
 	// Shared is set if several people share the session.
@@ -84,6 +89,9 @@ var Table = []Command{
 	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, AdminIfShared: true, Help: text.HelpUndo, run: undo},
 	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
 	{Name: "task", Usage: "add|list|pause|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
+	{Name: "remember", Usage: "[key=]text", Aliases: []string{"记住"}, Help: text.HelpRemember, run: remember},
+	{Name: "forget", Usage: "[id]", Aliases: []string{"忘记"}, Destroys: true, AdminIfShared: true, ReadsNotes: true, Help: text.HelpForget, run: forget},
+	{Name: "memory", Aliases: []string{"记忆", "笔记"}, ReadsNotes: true, Help: text.HelpMemory, run: memory},
 	{Name: "slot", Usage: "list|new|derive|switch|delete [name]", Aliases: []string{"上下文"}, Help: text.HelpSlot, run: slots},
 	{Name: "whoami", Aliases: []string{"我是谁"}, Help: text.HelpWhoAmI, run: whoami},
 }

@@ -11,6 +11,7 @@ type Deps struct {
 	Control      SessionControl
 	Contexts     ContextPreview
 	Slots        SlotControl
+	Notebooks    Notebooks
 	Queues       Queues
 	QueueControl QueueControl
 	Tasks        Tasks

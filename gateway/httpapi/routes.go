@@ -34,6 +34,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	one.POST("/restore", s.restoreSession)
 	one.POST("/cancel", s.cancelSession)
 	s.slotRoutes(one)
+	s.notebookRoutes(one)
 
 	a.GET("/inbound", s.listInbound)
 	a.POST("/inbound/:id/retry", s.retryInbound)

@@ -27,7 +27,7 @@ var (
 	everyStep  = regexp.MustCompile(`(?i)^(?:@?every\s+|每隔?\s*)(\d+)\s*(?:(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\s+|(秒钟?|分钟?|个?小时|天)\s*)(.+)$`)
 	everyGo    = regexp.MustCompile(`(?i)^@?every\s+((?:\d+[hms])+)\s+(.+)$`)
 	inStep     = regexp.MustCompile(`(?i)^(?:in\s+)?(\d+)\s*(?:(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\s+|(秒钟?|分钟?|个?小时|天)\s*[后後]?\s*)(.+)$`)
-	onClock    = regexp.MustCompile(`(?i)^(?:at\s+)?(today\s+|tomorrow\s+|今天|明天|后天)?(?:at\s+)?(上午|早上|下午|晚上)?(\d{1,2})(?:[:：](\d{2})|[点點时時](?:(半)|(\d{1,2})分?)?)\s*(.+)$`)
+	onClock    = regexp.MustCompile(`(?i)^(?:at\s+)?(today\s+|tomorrow\s+|(?:今天|明天|后天)\s*)?(?:at\s+)?(上午|早上|下午|晚上)?(\d{1,2})(?:[:：](\d{2})|[点點时時](?:(半)|(\d{1,2})分?)?)\s*(.+)$`)
 )
 
 // Read finds the time in front of a text: "0 9 * * 1-5" TEXT and every 10m TEXT

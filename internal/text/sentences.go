@@ -61,6 +61,20 @@ const (
 	SlotStays       ID = "slot_stays"     // slot
 )
 
+// Answers of /remember, /forget and /memory.
+const (
+	NoteUsage    ID = "note_usage"
+	NoteKept     ID = "note_kept" // note
+	NoteTooLong  ID = "note_too_long"
+	NoteTooMany  ID = "note_too_many"
+	NoteTitle    ID = "note_title" // count
+	NoteNone     ID = "note_none"
+	NoteMissing  ID = "note_missing"    // id
+	NoteForgot   ID = "note_forgotten"  // note
+	NotesForgot  ID = "notes_forgotten" // count
+	NotesAndMore ID = "notes_and_more"  // count
+)
+
 // Answers of the chat commands.
 const (
 	HelpTitle       ID = "help_title"
@@ -93,6 +107,10 @@ const (
 	HelpTask   ID = "help_task"
 	HelpUndo   ID = "help_undo"
 	HelpSlot   ID = "help_slot"
+
+	HelpRemember ID = "help_remember"
+	HelpForget   ID = "help_forget"
+	HelpMemory   ID = "help_memory"
 )
 
 var sentences = map[ID]sentence{
@@ -154,6 +172,17 @@ var sentences = map[ID]sentence{
 	SlotIsStatic:    {"The context %q comes from the configuration and stays as it is. Copy it with /slot derive.", "上下文 %q 来自配置,不能更改。可用 /slot derive 复制。"},
 	SlotStays:       {"The context %q cannot be deleted.", "上下文 %q 不能删除。"},
 
+	NoteUsage:    {"Say what: `/remember TEXT` or `/remember KEY=TEXT`.", "请说明要记住什么:`/remember 内容` 或 `/remember 名称=内容`。"},
+	NoteKept:     {"I will remember: %s", "已记住:%s"},
+	NoteTooLong:  {"That is too long for a note.", "内容太长,无法作为笔记保存。"},
+	NoteTooMany:  {"There are too many notes; forget some first.", "笔记太多,请先忘记一些。"},
+	NoteTitle:    {"Notes of this session (%d):", "此会话的笔记(%d 条):"},
+	NoteNone:     {"There are no notes. /remember TEXT adds one.", "没有笔记。/remember 内容 可添加一条。"},
+	NoteMissing:  {"There is no note %q.", "没有笔记 %q。"},
+	NoteForgot:   {"Forgotten: %s", "已忘记:%s"},
+	NotesForgot:  {"All notes are forgotten (%d).", "已忘记全部笔记(%d 条)。"},
+	NotesAndMore: {"… and %d more", "……还有 %d 条"},
+
 	HelpTitle:       {"What I understand:", "可用命令:"},
 	NeedsAdmin:      {"In a chat that several people share, only an administrator may do this.", "多人共用的会话中,只有管理员可以执行此操作。"},
 	CommandFailed:   {"Sorry, that did not work. Please try again. (%s)", "抱歉,操作失败,请重试。(%s)"},
@@ -171,14 +200,18 @@ var sentences = map[ID]sentence{
 	UndoDone:        {"The last turn is set aside.", "已撤销上一轮对话。"},
 	NothingToUndo:   {"There is nothing to undo.", "没有可撤销的内容。"},
 
-	HelpHelp:   {"shows this list", "显示此列表"},
-	HelpNew:    {"starts a new context; the old one stays", "开始新的上下文,旧的保留"},
-	HelpReset:  {"empties the current context", "清空当前上下文"},
-	HelpStop:   {"stops what I am doing for you", "停止正在为你处理的任务"},
-	HelpStatus: {"shows the state of this session", "显示会话状态"},
-	HelpWhoAmI: {"shows your ids", "显示你的 ID"},
-	HelpRetry:  {"runs your last failed message again", "重新运行你上一条失败的消息"},
-	HelpTask:   {"schedules work for me", "管理定时任务"},
-	HelpSlot:   {"lists and changes the contexts of this session", "管理此会话的上下文"},
-	HelpUndo:   {"sets the last turn aside", "撤销上一轮对话"},
+	HelpHelp:     {"shows this list", "显示此列表"},
+	HelpNew:      {"starts a new context; the old one stays", "开始新的上下文,旧的保留"},
+	HelpReset:    {"empties the current context", "清空当前上下文"},
+	HelpStop:     {"stops what I am doing for you", "停止正在为你处理的任务"},
+	HelpStatus:   {"shows the state of this session", "显示会话状态"},
+	HelpWhoAmI:   {"shows your ids", "显示你的 ID"},
+	HelpRetry:    {"runs your last failed message again", "重新运行你上一条失败的消息"},
+	HelpTask:     {"schedules work for me", "管理定时任务"},
+	HelpRemember: {"keeps a note for this session", "为此会话记一条笔记"},
+	HelpForget:   {"forgets a note, or all of them", "忘记一条或全部笔记"},
+	HelpMemory:   {"shows the notes of this session", "显示此会话的笔记"},
+
+	HelpSlot: {"lists and changes the contexts of this session", "管理此会话的上下文"},
+	HelpUndo: {"sets the last turn aside", "撤销上一轮对话"},
 }

@@ -19,6 +19,7 @@ const page = 500
 type Store interface {
 	store.Sessions
 	store.History
+	store.Notebook
 }
 
 // Storage is a session storage over the product's store. Its appends are whole
@@ -29,8 +30,9 @@ type Storage struct {
 }
 
 var (
-	_ sessionmgr.TurnStorage    = (*Storage)(nil)
-	_ sessionmgr.CounterStorage = (*Storage)(nil)
+	_ sessionmgr.TurnStorage     = (*Storage)(nil)
+	_ sessionmgr.CounterStorage  = (*Storage)(nil)
+	_ sessionmgr.VariableStorage = (*Storage)(nil)
 )
 
 // New returns a storage over s. A nil clock is the real one.

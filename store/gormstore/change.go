@@ -174,7 +174,7 @@ func (x *sessionTx) Append(slot string, messages []*models.SessionMessage, now t
 	if err != nil {
 		return err
 	}
-	if err := insertMessages(x.tx.exec, row.ContextID, row.NextSeq, messages); err != nil {
+	if err := insertMessages(x.tx, row.ContextID, row.NextSeq, messages); err != nil {
 		return err
 	}
 	for i, m := range messages {

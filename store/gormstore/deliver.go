@@ -147,7 +147,7 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 			return out, err
 		}
 	}
-	return out, insertRows(t.exec, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows)
+	return out, insertRows(t, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows)
 }
 
 const deliveryInsert = `id, target_id, seq, queued, sid, lane_seq, inbound_id, session_key, channel, account, state, kind, part, parts, text, files, target,
@@ -179,7 +179,9 @@ const (
 )
 
 // insertRows inserts rows by as few statements as their size allows.
-func insertRows(do run, insert string, rows [][]any) error {
+func insertRows(t *tx, insert string, rows [][]any) error { return insertRowsBy(t.exec, insert, rows) }
+
+func insertRowsBy(do run, insert string, rows [][]any) error {
 	for len(rows) > 0 {
 		n, size := 0, 0
 		for n < len(rows) && n < maxBatchRows {

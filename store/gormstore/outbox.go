@@ -397,7 +397,7 @@ func (s *Store) rememberDelivery(t *tx, lane laneRow, session *models.Session, r
 	} else if err := row.grow(t, g); err != nil {
 		return err
 	}
-	return insertMessages(t.exec, contextID, from, []*models.SessionMessage{message})
+	return insertMessages(t, contextID, from, []*models.SessionMessage{message})
 }
 
 // ReleaseTarget hands a target back.

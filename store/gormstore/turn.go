@@ -84,7 +84,7 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	if len(c.Messages) > 0 && row.SlotName == nil && !(createsSession && c.Slot == models.DefaultSlot) {
 		return nil, fmt.Errorf("slot: %w", store.ErrNotFound)
 	}
-	if err := insertMessages(t.later, contextID, from, c.Messages); err != nil {
+	if err := insertMessagesBy(t.later, contextID, from, c.Messages); err != nil {
 		return nil, err
 	}
 	if !createsSession {

@@ -108,7 +108,7 @@ func (s *Store) expireResets(ctx context.Context, before int64, batch int) error
 		for i, id := range contexts {
 			rows[i] = []any{"context", id, 0}
 		}
-		if err := insertRows(t.exec, "INSERT INTO erasures (kind, ref, through) VALUES ", rows); err != nil {
+		if err := insertRows(t, "INSERT INTO erasures (kind, ref, through) VALUES ", rows); err != nil {
 			return err
 		}
 		_, err := t.exec("DELETE FROM resets WHERE context_id IN "+values(1, len(contexts)), anys(contexts)...)

@@ -23,7 +23,7 @@ func contextTests() []test {
 		{"DropMessages", drop},
 		{"DropCompacted", dropCompacted},
 		{"MergeSlot", mergeSlot},
-		{"MergeSlotAgain", mergeAgain},
+		{"MergeSlotAgain", slotMergeAgain},
 		{"MergeSlotRefused", mergeRefused},
 	}
 }
@@ -423,7 +423,7 @@ func mergeSlot(f *fixture) {
 	f.counted(key)
 }
 
-func mergeAgain(f *fixture) {
+func slotMergeAgain(f *fixture) {
 	key := f.key()
 	f.create(key, "one")
 	f.derive(key, models.DefaultSlot, "branch", models.DeriveFull, nil)

@@ -46,6 +46,8 @@ type operation struct {
 	prepare func(f *fixture, s *scene) func() error
 	// repeatable operations succeed again after they took place unnoticed.
 	repeatable bool
+	// chunked operations may fail after they took place: what follows is for others.
+	chunked bool
 }
 
 // scene is a session with something of everything.
@@ -85,7 +87,7 @@ func (s *scene) look(f *fixture) string {
 	var b strings.Builder
 	session, err := f.Session(f.ctx, s.key)
 	if err == nil {
-		fmt.Fprintln(&b, session.Title, session.State, session.CurrentSlot, session.MessageCount, session.TotalTokenCount)
+		fmt.Fprintln(&b, session.Title, session.State, session.CurrentSlot, session.MessageCount, session.TotalTokenCount, session.CompactionCount)
 	} else {
 		f.fails(err, store.ErrNotFound)
 	}
@@ -99,8 +101,9 @@ func (s *scene) look(f *fixture) string {
 	})
 	fmt.Fprintln(&b, len(pending), "pending")
 	for _, slot := range slots {
-		fmt.Fprintln(&b, slot.ID, slot.Mode, slot.Current, slot.MessageCount, f.history(s.key, slot.ID))
+		fmt.Fprintln(&b, slot.ID, slot.Mode, slot.Current, slot.MessageCount, f.history(s.key, slot.ID), f.context(s.key, slot.ID), f.load(s.key, slot.ID).Forms)
 	}
+	fmt.Fprintln(&b, f.kept(s.key))
 	for _, id := range s.inbounds {
 		in, err := f.Inbound(f.ctx, id)
 		if err != nil {
@@ -135,6 +138,7 @@ func checkFaults(f *fixture, in *Injector, op operation) {
 		}
 		equal(f, what, s.look(f), before)
 	}
+	became := before
 	for k := 1; ; k++ {
 		if k > maxStatements {
 			f.Fatalf("more than %d statements", maxStatements)
@@ -148,9 +152,15 @@ func checkFaults(f *fixture, in *Injector, op operation) {
 		if !errors.Is(err, errInjected) {
 			f.Fatalf("statement %d failed, error is %v", k, err)
 		}
-		equal(f, fmt.Sprintf("after failure of statement %d", k), s.look(f), before)
+		if op.chunked && became == before {
+			became = s.look(f)
+		}
+		equal(f, fmt.Sprintf("after failure of statement %d", k), s.look(f), became)
 	}
 	after := s.look(f)
+	if became != before {
+		equal(f, "after a failure that came too late", became, after)
+	}
 	if after == before {
 		f.Fatalf("nothing happened:\n%s", after)
 	}
@@ -191,8 +201,10 @@ func operations() []operation {
 		{name: "CommitFirstTurn", prepare: prepareFirstCommit, repeatable: true},
 		{name: "AppendMessages", prepare: prepareAppend},
 		{name: "FinishDelivery", prepare: prepareFinish},
+		{name: "IdleSessions", prepare: prepareIdle, repeatable: true, chunked: true},
+		{name: "ExpireSessions", prepare: prepareExpire, repeatable: true, chunked: true},
 	}
-	for _, c := range changes() {
+	for _, c := range append(changes(), contextChanges()...) {
 		ops = append(ops, operation{name: "Change" + c.name, prepare: func(f *fixture, s *scene) func() error {
 			change := c.prepare(f, s)
 			return func() error { return f.ChangeSession(f.ctx, s.key, change) }

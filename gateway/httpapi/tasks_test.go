@@ -1,0 +1,87 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chatkeep/chatkeep/internal/clock"
+)
+
+func TestTasks(t *testing.T) {
+	w := newWorld(t, options{})
+	body := map[string]any{
+		"id": "standup", "schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai", "prompt": "Summarise yesterday.", "agent": "assistant",
+		"deliver": map[string]any{"channel": "api", "account": "default", "chatId": "team"}, "grace": "30s",
+	}
+	made := w.admin(http.MethodPost, "/tasks", body)
+	if made.status != http.StatusCreated || made.str("grace") != "30s" || made.str("timeout") != "10m0s" || made.str("owner") != "admin" {
+		t.Fatalf("%d %s", made.status, made.body)
+	}
+	if next := made.get("nextRuns").([]any); len(next) != 5 || next[0].(string)[10:] != "T09:00:00+08:00" {
+		t.Errorf("next runs %v", next)
+	}
+	for name, change := range map[string]map[string]any{
+		"exists":       {},
+		"two times":    {"id": "x", "at": "2030-01-01T00:00:00Z"},
+		"no zone":      {"id": "x", "timezone": ""},
+		"bad zone":     {"id": "x", "timezone": "Mars/Base"},
+		"no agent":     {"id": "x", "agent": "nobody"},
+		"bad spec":     {"id": "x", "schedule": "TZ=0"},
+		"never":        {"id": "x", "schedule": "0 0 30 2 *"},
+		"bad name":     {"id": "x y"},
+		"bad target":   {"id": "x", "deliver": map[string]any{"channel": "feishu", "account": "main", "chatId": "oc"}},
+		"two targets":  {"id": "x", "deliver": map[string]any{"channel": "api", "account": "default", "chatId": "a", "userId": "b"}},
+		"file":         {"id": "x", "deliver": map[string]any{"url": "file:///etc/passwd"}},
+		"past":         {"id": "x", "schedule": "", "at": "2001-01-01T00:00:00Z"},
+		"unknown":      {"id": "x", "sorry": true},
+		"bad duration": {"id": "x", "grace": "soon"},
+	} {
+		bad := map[string]any{}
+		for k, v := range body {
+			bad[k] = v
+		}
+		for k, v := range change {
+			bad[k] = v
+		}
+		want := http.StatusBadRequest
+		if name == "exists" {
+			want = http.StatusConflict
+		}
+		if a := w.admin(http.MethodPost, "/tasks", bad); a.status != want {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"schedule": "0 10 * * *"}).ok(); a.get("nextRuns").([]any)[0].(string)[10:] != "T10:00:00+08:00" {
+		t.Errorf("patched %s", a.body)
+	}
+	if a := w.admin(http.MethodPost, "/tasks/standup/pause", nil).ok(); a.get("paused") != true || a.get("nextRunAt") != nil {
+		t.Errorf("paused %s", a.body)
+	}
+	if a := w.admin(http.MethodPost, "/tasks/standup/run", nil); a.status != http.StatusAccepted || a.str("state") != "scheduled" {
+		t.Errorf("run %d %s", a.status, a.body)
+	}
+	deadline := clock.Real().Now().Add(patience)
+	for {
+		a := w.admin(http.MethodGet, "/tasks/standup/runs", nil).ok()
+		if a.str("items", 0, "state") == "done" && a.str("items", 0, "deliveryState") == "delivered" {
+			break
+		}
+		if clock.Real().Now().After(deadline) {
+			t.Fatalf("the run is not delivered: %s", a.body)
+		}
+		_ = clock.Sleep(t.Context(), clock.Real(), 20*time.Millisecond)
+	}
+	if a := w.admin(http.MethodPost, "/tasks/standup/resume", nil).ok(); a.get("paused") != false || a.str("lastRun", "state") != "done" {
+		t.Errorf("resumed %s", a.body)
+	}
+	if a := w.admin(http.MethodGet, "/tasks", nil).ok(); a.str("items", 0, "id") != "standup" {
+		t.Errorf("list %s", a.body)
+	}
+	if a := w.admin(http.MethodDelete, "/tasks/standup", nil); a.status != http.StatusNoContent {
+		t.Errorf("delete %d", a.status)
+	}
+	if a := w.admin(http.MethodGet, "/tasks/standup", nil); a.status != http.StatusNotFound || a.str("error", "code") != "task_not_found" {
+		t.Errorf("gone %d %s", a.status, a.body)
+	}
+}

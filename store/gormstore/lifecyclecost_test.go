@@ -1,0 +1,150 @@
+package gormstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
+	"github.com/chatkeep/chatkeep/store/gormstore"
+	"github.com/chatkeep/chatkeep/store/storetest"
+)
+
+// What a pass may touch, in index entries and rows of all tables, for each session
+// that is due.
+const (
+	maxPass      = 12
+	maxExpire    = 60
+	maxCandidate = 6
+)
+
+// A lifecycle pass costs what is due, whatever there is.
+func TestLifecycleTouchesWhatIsDue(t *testing.T) {
+	const due = 1000
+	touched := map[string][]int64{}
+	for _, n := range []int{10_000, 100_000} {
+		cfg := newMySQL(t).config()
+		now := clock.Real().Now()
+		lifecyclePopulation(t, cfg, n, due, now)
+		cfg.MaxOpenConns = 1 // one connection reads and one writes, and their counters are the store's
+		s := open(t, cfg)
+		old := now.Add(-time.Hour)
+		pass := func(run func() (store.Passed, error)) func() error {
+			return func() error {
+				p, err := run()
+				if err == nil && p != (store.Passed{Considered: due, Changed: due}) {
+					err = fmt.Errorf("passed %+v", p)
+				}
+				return err
+			}
+		}
+		candidates := func(find func(after string) ([]store.SlotSize, string, error)) func() error {
+			return func() error {
+				found, after := 0, ""
+				for {
+					some, next, err := find(after)
+					if found += len(some); err != nil {
+						return err
+					}
+					if after = next; next == "" {
+						break
+					}
+				}
+				if found != due {
+					return fmt.Errorf("%d candidates", found)
+				}
+				return nil
+			}
+		}
+		for _, step := range []struct {
+			what string
+			each int64
+			do   func() error
+		}{
+			{"idle", maxPass, pass(func() (store.Passed, error) { return s.IdleSessions(t.Context(), old, 2*due) })},
+			{"archive", maxPass, pass(func() (store.Passed, error) { return s.ArchiveSessions(t.Context(), old, 2*due) })},
+			{"compact candidates", maxCandidate, candidates(func(after string) ([]store.SlotSize, string, error) {
+				return s.CompactCandidates(t.Context(), 100_000, 20, after, 300)
+			})},
+			{"prune candidates", maxCandidate, candidates(func(after string) ([]store.SlotSize, string, error) {
+				return s.PruneCandidates(t.Context(), 20, after, 300)
+			})},
+			{"expire", maxExpire, pass(func() (store.Passed, error) { return s.ExpireSessions(t.Context(), old, 2*due) })},
+		} {
+			before := bothReads(t, s)
+			start := clock.Real().Now()
+			if err := step.do(); err != nil {
+				t.Fatalf("%s: %v", step.what, err)
+			}
+			took := clock.Real().Now().Sub(start)
+			reads := bothReads(t, s) - before
+			touched[step.what] = append(touched[step.what], reads)
+			t.Logf("%s: %d due of %d: %d entries, %v", step.what, due, n, reads, took.Round(time.Millisecond))
+			if reads > step.each*due {
+				t.Errorf("%s: %d entries for %d of %d, want at most %d for each", step.what, reads, due, n, step.each)
+			}
+		}
+		closeStore(t, s)
+	}
+	for what, n := range touched {
+		if n[1] > n[0]+n[0]/10 {
+			t.Errorf("%s: entries touched by number of sessions: %v", what, n)
+		}
+	}
+}
+
+func bothReads(t *testing.T, s *gormstore.Store) int64 {
+	t.Helper()
+	return sessionReads(t, gormstore.Pool(s)) + sessionReads(t, gormstore.WritePool(s))
+}
+
+// lifecyclePopulation fills the tables: n active sessions with small contexts, used
+// now, of which some were last used yesterday and have large contexts.
+func lifecyclePopulation(tb testing.TB, cfg gormstore.Config, n, due int, now time.Time) {
+	tb.Helper()
+	s := open(tb, cfg)
+	session := storetest.NewSession(benchKey(0), now)
+	session.LastUserAt = now
+	if err := s.CreateSession(tb.Context(), session); err != nil {
+		tb.Fatal(err)
+	}
+	closeStore(tb, s)
+	db := sqlOpen(tb, "mysql", cfg.DSN)
+	exec := func(sql string, args ...any) {
+		tb.Helper()
+		if _, err := db.ExecContext(tb.Context(), sql, args...); err != nil {
+			tb.Fatalf("%v\n%s", err, sql)
+		}
+	}
+	columns := columnsOf(tb, db, "sessions")
+	from := ""
+	for i, c := range columns {
+		if i > 0 {
+			from += ", "
+		}
+		switch c {
+		case "sid":
+			from += "UNHEX(SHA2(CONCAT(session_key, ?), 256))"
+		case "session_key":
+			from += "CONCAT(session_key, ?)"
+		case "created_at":
+			from += "created_at + ?"
+		default:
+			from += c
+		}
+	}
+	for have, round := 1, 1; have < n; have, round = 2*have, round+1 {
+		exec(fmt.Sprintf("INSERT INTO sessions SELECT %s FROM sessions LIMIT %d", from, min(have, n-have)), argsFor(columns, fmt.Sprintf("-%d", round), 0)...)
+	}
+	exec(`INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+		SELECT sid, session_key, NULL, 1, 0, NULL, 0, ?, 0, 0 FROM sessions ON DUPLICATE KEY UPDATE last_seq = lanes.last_seq`, models.DefaultSlot)
+	exec(`INSERT INTO slots (sid, name, context_id, mode, compact, next_seq, message_count, total_tokens, place, user_at, model_at, active_at, updated_at, created_at)
+		SELECT sid, ?, LEFT(sid, 16), 'full', 1, 5, 4, 1000, 1, 0, 0, 0, 0, 0 FROM sessions ON DUPLICATE KEY UPDATE place = 1`, models.DefaultSlot)
+	exec("UPDATE sessions SET last_user_at = ? ORDER BY sid LIMIT ?", now.Add(-24*time.Hour).UnixMicro(), due)
+	exec("UPDATE slots SET next_seq = 51, message_count = 50, total_tokens = 150000 ORDER BY sid LIMIT ?", due)
+	for _, table := range []string{"sessions", "lanes", "slots"} {
+		exec("ANALYZE TABLE " + table)
+	}
+}
