@@ -318,7 +318,7 @@ func TestReplicasRunEachTimeOnce(t *testing.T) {
 	for round := range rounds {
 		g, s, stop := replica(fmt.Sprint("first", round))
 		_, _, kill := replica(fmt.Sprint("second", round))
-		at := time.Now().Add(3 * time.Second).Truncate(time.Second)
+		at := time.Now().Add(8 * time.Second).Truncate(time.Second) // time to store them all
 		for i := range tasks {
 			task := g.NewTask("admin")
 			task.ID, task.At, task.Timezone = fmt.Sprintf("t%d-%03d", round, i), &at, "Asia/Shanghai"

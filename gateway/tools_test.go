@@ -39,6 +39,7 @@ func newToolRig(t *testing.T, window int, toolTime time.Duration, more ...agents
 	t.Helper()
 	r := &toolRig{rig: newRig(t)}
 	r.chat.Streaming, r.chat.WorkingSign = false, false
+	r.config.Lease = time.Minute // a turn that is taken over asks the model once more
 
 	forget := make(chan struct{})
 	r.web = httptest.NewServer(mcptest.Handler((&mcptest.Server{Forget: forget}).MCP(), time.Minute))

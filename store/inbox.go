@@ -60,9 +60,13 @@ type AcceptRequest struct {
 	// set, else the oldest waiting ones are superseded by it.
 	Cap    int
 	Reject bool
-	// Interrupt supersedes what the same sender has running in the lane; the texts
-	// of the interrupted messages belong before the new one's ([models.Inbound].Replaces).
+	// Interrupt supersedes what the same sender of the same account has running in the
+	// lane, in the same slot; the texts of the interrupted messages belong before the new
+	// one's ([models.Inbound].Replaces).
 	Interrupt bool
+	// Same says whether a running message goes to the same place (chat and thread) as one
+	// that interrupts it, which a store does not know; it must be pure. Nil: it does.
+	Same func(running, next *models.Inbound) bool
 	// Notice makes the notice for messages that are superseded by this one; it must
 	// be pure. Nil: none.
 	Notice func(superseded []*models.Inbound) []*models.Delivery

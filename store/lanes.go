@@ -57,7 +57,8 @@ type Turn struct {
 	Claim Claim
 	// Inbounds are answered together; the first is the one the answer belongs to.
 	Inbounds []*models.Inbound
-	// Interrupted are messages that the first one replaced, oldest first; their text comes before it.
+	// Interrupted are messages that the first one replaced, oldest first; their text comes
+	// before it. Those that were cancelled since are left out.
 	Interrupted []*models.Inbound
 }
 
@@ -86,6 +87,9 @@ type TurnCommit struct {
 	Slot string
 	// Messages are appended together; none for an outcome other than done.
 	Messages []*models.SessionMessage
+	// Forms are those in which earlier messages of the slot were shown for the first
+	// time; a message that has one keeps it.
+	Forms []PrunedForm
 	// Deliveries go out in this order. Those to a pulling channel (State delivered)
 	// are stored as they are.
 	Deliveries []*models.Delivery
@@ -113,6 +117,10 @@ type Outcome struct {
 	Error        string
 	FinishReason string
 	Reply        *models.Reply
+	// Erase takes a message back for good: its text is erased, so that it cannot run
+	// again. Only with [SessionTx].Finish; it then also ends what is observed, or was
+	// superseded and is not to be shown to a later turn ([Turn].Interrupted).
+	Erase bool
 }
 
 // TurnCommitted is what a commit came to.

@@ -44,22 +44,38 @@ type SessionTx interface {
 	// Pending returns the messages without an outcome, in order, running ones included,
 	// commands left out.
 	Pending() ([]*models.Inbound, error)
+	// FirstCommand returns the first command without an outcome, or [ErrNotFound]. Commands
+	// of a session run in the order of their places.
+	FirstCommand() (*models.Inbound, error)
+	// LastPlace is the newest place in the order of a session, this one or another; zero if
+	// nothing was ever said there.
+	LastPlace(key string) (int64, error)
 	// Finish gives messages without an outcome (waiting or running, commands too) theirs,
 	// and returns [ErrConflict] if one of them has it already; a turn that runs one of them can
 	// no longer commit. A stream card that one of them has open is closed by a delivery.
 	Finish(ids []string, o Outcome, now time.Time) error
-	// Requeue makes a failed, dead or cancelled message wait again; [ErrConflict] otherwise.
+	// Rebind binds messages that wait or run to a slot and to the session as it is now. One
+	// that runs waits again, at its place: its turn can no longer commit. [ErrConflict] if
+	// one of them has its outcome.
+	Rebind(ids []string, slot string) error
+	// Requeue makes a failed, dead or cancelled message wait again; [ErrConflict] otherwise,
+	// and for one whose text was erased.
 	Requeue(id string, now time.Time) error
-	// LastRetryable returns the sender's last message if it failed or was cancelled, or [ErrNotFound].
-	LastRetryable(senderID string) (*models.Inbound, error)
+	// LastRetryable returns the last message of an account's sender that failed or was
+	// cancelled and can run again, or [ErrNotFound]. It does not look back beyond the
+	// newest few hundred messages.
+	LastRetryable(channel, account, senderID string) (*models.Inbound, error)
 	// Update stores title, model, system prompt, pinned and state.
 	Update(s *models.Session, now time.Time) error
 	// Create makes the session if it is not there.
 	Create(s *models.Session) error
 	// Reset gives a slot a new, empty context; the old one can be restored until it is swept.
-	Reset(slot string, now time.Time) error
-	// Restore brings back what the latest reset of a slot set aside; [ErrNotFound] if nothing was.
-	Restore(slot string, now time.Time) error
+	// Talk that was observed belongs to the old context up to and including the place
+	// observed, which is one in the lane that the session's turns read it from.
+	Reset(slot string, observed int64, now time.Time) error
+	// Restore brings back what the latest reset of a slot set aside; [ErrNotFound] if nothing
+	// was. For observed see Reset.
+	Restore(slot string, observed int64, now time.Time) error
 	// Delete makes the session and all that belongs to it unreadable; pending messages
 	// become superseded and unsent deliveries failed.
 	Delete(now time.Time) error
@@ -77,6 +93,9 @@ type SessionTx interface {
 	// DeleteSlot removes a slot; deleting the current one makes the default slot current.
 	// [ErrConflict] for the default slot.
 	DeleteSlot(slot string, now time.Time) error
+	// LastTurn returns the messages that the last turn of a slot answered, without their
+	// payloads, or [ErrNotFound]: also if they are no longer kept.
+	LastTurn(slot string) ([]*models.Inbound, error)
 	// UndoTurn sets the last turn of a slot aside from the context; nothing is deleted.
 	// What a summary stands for is not undone.
 	// [ErrNotFound] if there is none.

@@ -10,6 +10,7 @@ import (
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/chatctx"
 )
 
 // Model asks a model once. messages is the whole conversation so far; without
@@ -68,6 +69,9 @@ var errNoAnswer = errors.New("toolloop: the model gave no answer in words")
 // is left behind, about twice MaxParallel of them in a turn at most.
 func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, model Model, emit func(agents.Event)) (*agents.Response, error) {
 	cfg = cfg.withDefaults()
+	if req.SessionKey != "" {
+		ctx = chatctx.WithSessionKey(ctx, req.SessionKey) // tools know whose turn it is from here alone
+	}
 	tools, err := load(ctx, req.Tools)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/dial"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // toolbox is all tools that the configuration knows.
@@ -23,7 +24,7 @@ type toolbox struct {
 }
 
 // newToolbox starts nothing: a server starts with the first turn that may use it.
-func newToolbox(cfg *config.Config, c clock.Clock, log *slog.Logger) (*toolbox, error) {
+func newToolbox(cfg *config.Config, st store.Store, c clock.Clock, log *slog.Logger) (*toolbox, error) {
 	zone, err := time.LoadLocation(cfg.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("timezone: %w", err)
@@ -42,7 +43,7 @@ func newToolbox(cfg *config.Config, c clock.Clock, log *slog.Logger) (*toolbox, 
 	}
 	guard := dial.New(policy)
 	return &toolbox{
-		builtin: builtin.New(zone, c),
+		builtin: builtin.New(zone, notebook{st, st, c}, c),
 		servers: mcp.New(servers, guard.HTTPClient(0), c, log), // the call's own deadline bounds it
 		guard:   guard,
 	}, nil

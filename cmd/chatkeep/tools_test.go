@@ -75,5 +75,43 @@ func TestToolServerMayNotRedirectInside(t *testing.T) {
 
 func TestToolsThatDoNotWorkYet(t *testing.T) {
 	model := agenttest.NewServer(agenttest.ServerOptions{})
-	withTools(t, model, "time, remember", "http://127.0.0.1:1/").ask("hello").wants(t, exitFailed, "", "the built-in tool remember does not work yet")
+	withTools(t, model, "time, history_search", "http://127.0.0.1:1/").ask("hello").wants(t, exitFailed, "", "the built-in tool history_search does not work yet")
+}
+
+// What a model keeps in one turn, the session's very first among them, it finds in
+// another, and another session does not.
+func TestNotebookTools(t *testing.T) {
+	model := agenttest.NewServer(agenttest.ServerOptions{})
+	p := withTools(t, model, "remember, recall, plan", "http://127.0.0.1:1/")
+	use := func(session string, calls ...agenttest.ReplyCall) []string {
+		t.Helper()
+		model.Script(agenttest.Call(calls...), agenttest.Say("ok"))
+		p.ask("--session", session, "go on").wants(t, exitDone, "ok\n", "")
+		requests := model.Requests()
+		messages := requests[len(requests)-1].Messages
+		var results []string
+		for _, m := range messages[len(messages)-len(calls):] {
+			results = append(results, m.Text())
+		}
+		return results
+	}
+	use("a",
+		agenttest.ReplyCall{ID: "1", Name: "remember", Arguments: `{"key":"tea","text":"Green, no sugar"}`},
+		agenttest.ReplyCall{ID: "2", Name: "remember", Arguments: `{"text":"Meets on Mondays"}`},
+		agenttest.ReplyCall{ID: "3", Name: "plan", Arguments: `{"text":"# Plan\n1. brew"}`},
+		agenttest.ReplyCall{ID: "4", Name: "plan", Arguments: `{"file":"../x","text":"y"}`},
+	)
+	got := use("a",
+		agenttest.ReplyCall{ID: "5", Name: "recall", Arguments: `{"words":"GREEN tea"}`},
+		agenttest.ReplyCall{ID: "6", Name: "recall", Arguments: `{"words":"coffee"}`},
+		agenttest.ReplyCall{ID: "7", Name: "plan", Arguments: `{}`},
+		agenttest.ReplyCall{ID: "8", Name: "plan", Arguments: `{"file":"TODO.md"}`},
+	)
+	if want := "- tea: Green, no sugar|There are no such notes.|# Plan\n1. brew|TODO.md is empty."; strings.Join(got, "|") != want {
+		t.Errorf("got %q", got)
+	}
+	got = use("b", agenttest.ReplyCall{ID: "9", Name: "recall", Arguments: `{}`}, agenttest.ReplyCall{ID: "10", Name: "plan", Arguments: `{}`})
+	if want := "There are no such notes.|PLAN.md is empty."; strings.Join(got, "|") != want {
+		t.Errorf("another session got %q", got)
+	}
 }

@@ -224,7 +224,7 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 		return nil, err
 	}
 	a := &app{log: log, store: st, metrics: metrics}
-	if a.tools, err = newToolbox(cfg, clock.Real(), log); err != nil {
+	if a.tools, err = newToolbox(cfg, st, clock.Real(), log); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	if a.gateway, err = newGateway(cfg, st, a.tools, only, metrics, log); err != nil {

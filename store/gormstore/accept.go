@@ -186,9 +186,8 @@ func (a *acceptance) makeRoom(t *tx, lane laneRow, in *models.Inbound) ([]*model
 	r := a.request
 	var replaced []inboundRow
 	if r.Interrupt {
-		if _, err := t.find(&replaced, "SELECT "+inboundFull+fromInbound+
-			" WHERE i.sid = ? AND i.queued = ? AND i.state = ? AND i.sender_id = ? ORDER BY i.seq",
-			lane.Sid, inLane, string(models.InboundRunning), in.SenderID); err != nil {
+		var err error
+		if replaced, err = a.interrupted(t, lane, in); err != nil {
 			return nil, err
 		}
 		for _, row := range replaced {
@@ -221,6 +220,27 @@ func (a *acceptance) makeRoom(t *tx, lane laneRow, in *models.Inbound) ([]*model
 	}
 	_, err = a.store.finish(t, lane, ids, outcome, in.ReceivedAt)
 	return superseded, err
+}
+
+// interrupted returns what the message's sender has running at the same place.
+func (a *acceptance) interrupted(t *tx, lane laneRow, in *models.Inbound) ([]inboundRow, error) {
+	var running []inboundRow
+	if _, err := t.find(&running, "SELECT "+inboundFull+fromInbound+
+		" WHERE i.sid = ? AND i.queued = ? AND i.state = ? AND i.sender_id = ? AND i.channel = ? AND i.account = ? AND i.slot = ? ORDER BY i.seq",
+		lane.Sid, inLane, string(models.InboundRunning), in.SenderID, in.Channel, in.Account, in.Slot); err != nil {
+		return nil, err
+	}
+	var out []inboundRow
+	for i := range running {
+		before, err := running[i].model()
+		if err != nil {
+			return nil, err
+		}
+		if a.request.Same == nil || a.request.Same(before, in) {
+			out = append(out, running[i])
+		}
+	}
+	return out, nil
 }
 
 // overCap returns the oldest waiting messages that must go so that one more fits.
@@ -333,7 +353,9 @@ func (a *acceptance) resolved(ctx context.Context, in *models.Inbound) (*store.A
 func (a *acceptance) runAgain(ctx context.Context, first *models.Inbound) (*store.Accepted, error) {
 	r := a.request
 	var out *store.Accepted
+	committed := false // perhaps, by an earlier try
 	err := a.store.write(ctx, "accept again", func(t *tx) error {
+		committed = t.again
 		p := a.placing()
 		p.wake = first.Kind == models.KindMessage
 		lane, claimed, err := nextPlace(t, first.SessionKey, p)
@@ -361,6 +383,9 @@ func (a *acceptance) runAgain(ctx context.Context, first *models.Inbound) (*stor
 			return &store.Accepted{Duplicate: true}, err
 		}
 		in, err := row.model()
+		if err == nil && committed && micros(in.ReceivedAt) == micros(r.Inbound.ReceivedAt) {
+			return a.resolved(ctx, in) // it was this call
+		}
 		return &store.Accepted{Inbound: in, Duplicate: true}, err
 	}
 	if err != nil {
@@ -393,7 +418,7 @@ func requeue(t *tx, lane laneRow, in *models.Inbound, claimed bool) error {
 	}
 	n, err := t.exec(`UPDATE inbound SET seq = ?, epoch = ?, state = ?, queued = ?, run_fence = ?, attempts = 0, error = '', code = '',
 		finished_at = NULL, finish_reason = '', reply = NULL, merged_into = '', sign = NULL, awaited = ?, received_at = ?, order_at = ?, replaces = ?
-		WHERE id = ? AND sid = ? AND state IN (?, ?, ?) AND seq > ?`,
+		WHERE id = ? AND sid = ? AND state IN (?, ?, ?) AND seq > ? AND LENGTH(payload) > 0`,
 		in.Seq, in.Epoch, string(in.State), queued, fence, bit(in.Awaited), micros(in.ReceivedAt), micros(in.CreatedAt), replaces,
 		in.ID, lane.Sid, string(models.InboundFailed), string(models.InboundDead), string(models.InboundCancelled), lane.DeletedSeq)
 	if err == nil && n == 0 {

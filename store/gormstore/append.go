@@ -38,7 +38,7 @@ func (s *Store) AppendMessages(ctx context.Context, key string, messages []*mode
 			}
 		}
 		from = row.NextSeq
-		if err := insertMessagesBy(t.later, row.ContextID, from, messages); err != nil {
+		if err := insertMessages(t, row.ContextID, from, messages); err != nil {
 			return err
 		}
 		g := growth{messages: int64(len(messages)), tokens: tokensOf(messages), now: s.now()}

@@ -114,29 +114,6 @@ func turnMessages(now time.Time) []*models.SessionMessage {
 	}
 }
 
-func BenchmarkAppendTurn(b *testing.B) {
-	db := newMySQL(b)
-	s, c := counted(b, db.config())
-	makeSessions(b, s, benchSessions)
-	raw := newRawInsert(b, db)
-	for _, n := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("writers=%d/by=raw", n), func(b *testing.B) {
-			runWriters(b, n, func(i int) error {
-				return raw.append(b.Context(), i%benchSessions, turnMessages(clock.Real().Now()))
-			})
-			b.ReportMetric(1, "stmts/op")
-			b.ReportMetric(1, "commits/op")
-		})
-		b.Run(fmt.Sprintf("writers=%d/by=store", n), func(b *testing.B) {
-			c.reset()
-			runWriters(b, n, func(i int) error {
-				return s.AppendMessages(b.Context(), benchKey(i%benchSessions), turnMessages(clock.Real().Now()))
-			})
-			c.report(b)
-		})
-	}
-}
-
 // runWriters runs b.N operations in so many goroutines.
 func runWriters(b *testing.B, n int, do func(i int) error) {
 	b.Helper()
@@ -154,51 +131,6 @@ func runWriters(b *testing.B, n int, do func(i int) error) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// rawInsert is the least that storing a turn can cost: one prepared multi-row
-// insert in a transaction, into a table like the store's own.
-type rawInsert struct {
-	db   *sql.DB
-	stmt *sql.Stmt
-	seqs [benchSessions]atomic.Int64
-}
-
-func newRawInsert(b testing.TB, m *mysqlDatabase) *rawInsert {
-	b.Helper()
-	if _, err := m.db.ExecContext(b.Context(), "CREATE TABLE raw_messages LIKE messages"); err != nil {
-		b.Fatal(err)
-	}
-	r := &rawInsert{db: sqlOpen(b, "mysql", m.dsn+"&interpolateParams=false&tx_isolation=%27READ-COMMITTED%27")}
-	r.db.SetMaxOpenConns(32)
-	r.db.SetMaxIdleConns(32)
-	const row = "(?,?,?,?,?,?,?,?,?,?,?)"
-	var err error
-	r.stmt, err = r.db.PrepareContext(b.Context(),
-		"INSERT INTO raw_messages (context_id, seq, turn_seq, id, role, content, meta, tokens, compacted, undone, created_at) VALUES "+row+","+row)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = r.stmt.Close() })
-	return r
-}
-
-func (r *rawInsert) append(ctx context.Context, session int, messages []*models.SessionMessage) error {
-	tx, err := r.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	to := r.seqs[session].Add(int64(len(messages)))
-	args := make([]any, 0, 11*len(messages))
-	for i, m := range messages {
-		args = append(args, fmt.Appendf(nil, "%016d", session), to-int64(len(messages))+int64(i)+1, to, m.ID, string(m.Role),
-			m.Content, nil, m.TokenCount, 0, 0, m.CreatedAt.UnixMicro())
-	}
-	if _, err := tx.StmtContext(ctx, r.stmt).ExecContext(ctx, args...); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 func BenchmarkTurn(b *testing.B) {

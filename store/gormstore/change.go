@@ -63,6 +63,40 @@ func (x *sessionTx) Pending() ([]*models.Inbound, error) {
 	return inboundModels(rows)
 }
 
+func (x *sessionTx) FirstCommand() (*models.Inbound, error) {
+	var row inboundRow
+	n, err := x.tx.find(&row, "SELECT "+inboundFull+fromInbound+" WHERE i.sid = ? AND i.queued = ? ORDER BY i.seq LIMIT 1", x.lane.Sid, around)
+	if err == nil && n == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row.model()
+}
+
+func (x *sessionTx) LastPlace(key string) (place int64, err error) {
+	if key == x.lane.SessionKey {
+		return x.lane.LastSeq, nil
+	}
+	_, err = x.tx.find(&place, "SELECT last_seq FROM lanes WHERE sid = ?", sidOf(key))
+	return place, err
+}
+
+func (x *sessionTx) Rebind(ids []string, slot string) error {
+	var c checks
+	c.slot(slot)
+	if c.err != nil || len(ids) == 0 {
+		return c.err
+	}
+	args := append([]any{slot, x.lane.Epoch, string(models.InboundReceived), x.lane.Sid, inLane}, anys(ids)...)
+	n, err := x.tx.exec("UPDATE inbound SET slot = ?, epoch = ?, state = ?, run_fence = 0 WHERE sid = ? AND queued = ? AND id IN "+values(1, len(ids)), args...)
+	if err == nil && n != int64(len(ids)) {
+		err = fmt.Errorf("%d of %d messages have their outcome already: %w", int64(len(ids))-n, len(ids), store.ErrConflict)
+	}
+	return err
+}
+
 func (x *sessionTx) Finish(ids []string, o store.Outcome, now time.Time) error {
 	if !o.State.Final() {
 		return fmt.Errorf("outcome %q: %w", o.State, store.ErrInvalid)
@@ -99,29 +133,30 @@ func (x *sessionTx) Requeue(id string, now time.Time) error {
 	return requeue(x.tx, lane, in, false)
 }
 
-// retryWindow bounds how far back a sender's last message is looked for.
-const retryWindow = 200
+// recentWindow bounds how far back among the messages with an outcome one is looked for.
+const recentWindow = 500
 
-func (x *sessionTx) LastRetryable(senderID string) (*models.Inbound, error) {
+// recent selects among the newest messages of the session that have their outcome.
+func (x *sessionTx) recent(where string, args ...any) ([]*models.Inbound, error) {
 	var rows []inboundRow
-	if _, err := x.tx.find(&rows, "SELECT "+inboundBrief+fromInbound+" WHERE i.sid = ? AND i.queued = ? ORDER BY i.seq DESC LIMIT ?",
-		x.lane.Sid, finished, retryWindow); err != nil {
+	if _, err := x.tx.find(&rows, "SELECT "+inboundBrief+fromInbound+" WHERE i.sid = ? AND i.queued = ? AND i.seq > ? AND "+where+" ORDER BY i.seq DESC",
+		append([]any{x.lane.Sid, finished, x.lane.LastSeq - recentWindow}, args...)...); err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		if rows[i].SenderID != senderID || rows[i].Kind != string(models.KindMessage) {
-			continue
-		}
-		in, err := rows[i].model()
-		if err == nil && !in.State.Retryable() {
-			err = store.ErrNotFound
-		}
-		if err != nil {
-			return nil, err
-		}
-		return in, nil
+	if len(rows) == 0 {
+		return nil, store.ErrNotFound
 	}
-	return nil, store.ErrNotFound
+	return inboundModels(rows)
+}
+
+func (x *sessionTx) LastRetryable(channel, account, senderID string) (*models.Inbound, error) {
+	found, err := x.recent("i.sender_id = ? AND i.channel = ? AND i.account = ? AND i.kind = ? AND i.state IN (?, ?, ?) AND LENGTH(i.payload) > 0",
+		senderID, channel, account, string(models.KindMessage),
+		string(models.InboundFailed), string(models.InboundDead), string(models.InboundCancelled))
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 func (x *sessionTx) Update(s *models.Session, now time.Time) error {
@@ -180,7 +215,7 @@ func (x *sessionTx) Append(slot string, messages []*models.SessionMessage, now t
 	for i, m := range messages {
 		m.Seq, m.Slot = row.NextSeq+int64(i), slot
 	}
-	return growSlot(x.tx.exec, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
+	return growSlot(x.tx, x.lane.Sid, slot, growth{messages: int64(len(messages)), tokens: tokensOf(messages), activeAt: now, now: now})
 }
 
 func (x *sessionTx) Deliver(deliveries []*models.Delivery) error {

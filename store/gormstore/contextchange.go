@@ -74,31 +74,38 @@ func (x *sessionTx) Compact(slot string, gen, through int64, summary *models.Ses
 
 func (x *sessionTx) Freeze(slot string, forms []store.PrunedForm) error {
 	var c checks
+	c.forms(forms)
+	if c.err != nil {
+		return c.err
+	}
 	row, err := x.context(slot)
 	if err != nil {
 		return err
 	}
+	return freeze(x.tx, row.ContextID, row.NextSeq, forms)
+}
+
+func (c *checks) forms(forms []store.PrunedForm) {
 	for _, f := range forms {
 		c.id("pruned", f.Pruned, 16)
 		c.text("pruned content", f.Content, models.MaxContent)
-		if c.err == nil && (f.Seq <= 0 || f.Seq >= row.NextSeq) {
+		if c.err == nil && f.Seq <= 0 {
 			c.err = fmt.Errorf("pruned form of message %d: %w", f.Seq, store.ErrInvalid)
 		}
 	}
-	if c.err != nil {
-		return c.err
-	}
-	return freeze(x.tx, row.ContextID, forms)
 }
 
-// freeze stores forms of messages that have none. The lane is locked.
-func freeze(t *tx, contextID []byte, forms []store.PrunedForm) error {
+// freeze stores forms of messages before next that have none. The lane is locked.
+func freeze(t *tx, contextID []byte, next int64, forms []store.PrunedForm) error {
 	if len(forms) == 0 {
 		return nil
 	}
 	first, last := forms[0].Seq, forms[0].Seq
 	for _, f := range forms {
 		first, last = min(first, f.Seq), max(last, f.Seq)
+	}
+	if last >= next {
+		return fmt.Errorf("pruned form of message %d: %w", last, store.ErrInvalid)
 	}
 	var have []int64
 	if _, err := t.find(&have, "SELECT seq FROM pruned_forms WHERE context_id = ? AND seq BETWEEN ? AND ?", contextID, first, last); err != nil {

@@ -103,7 +103,7 @@ type asideRow struct {
 // loadAside reads what stands beside the messages.
 func loadAside(t *tx, sid, contextID []byte, out *store.SessionContext) error {
 	const notes = "SELECT 'note' AS kind, id AS name, COALESCE(note_key, '') AS tag, value AS text, created_at AS at, place FROM notes WHERE sid = ? ORDER BY place DESC LIMIT ?"
-	sql := "SELECT * FROM (" + notes + ") notes UNION ALL SELECT 'variable', name, '', value, 0, 0 FROM variables WHERE sid = ?"
+	sql := "SELECT * FROM (" + notes + ") newest UNION ALL SELECT 'variable', name, '', value, 0, 0 FROM variables WHERE sid = ?"
 	args := []any{sid, store.ContextNotes, sid}
 	if len(out.Messages) > 0 {
 		sql += " UNION ALL SELECT 'form', '', pruned, content, seq, 0 FROM pruned_forms WHERE context_id = ? AND seq >= ?"

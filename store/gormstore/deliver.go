@@ -179,9 +179,7 @@ const (
 )
 
 // insertRows inserts rows by as few statements as their size allows.
-func insertRows(t *tx, insert string, rows [][]any) error { return insertRowsBy(t.exec, insert, rows) }
-
-func insertRowsBy(do run, insert string, rows [][]any) error {
+func insertRows(t *tx, insert string, rows [][]any) error {
 	for len(rows) > 0 {
 		n, size := 0, 0
 		for n < len(rows) && n < maxBatchRows {
@@ -195,7 +193,7 @@ func insertRowsBy(do run, insert string, rows [][]any) error {
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		if _, err := do(insert+values(n, len(rows[0])), args...); err != nil {
+		if _, err := t.exec(insert+values(n, len(rows[0])), args...); err != nil {
 			if duplicate(err) {
 				return fmt.Errorf("%s: %w", strings.Fields(insert)[2], store.ErrExists)
 			}

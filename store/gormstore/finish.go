@@ -20,8 +20,13 @@ func (s *Store) finish(t *tx, lane laneRow, ids []string, o store.Outcome, now t
 		return 0, err
 	}
 	args := []any{string(o.State), string(o.Code), clip(o.Error, models.MaxError), o.FinishReason, reply, micros(now), lane.Sid, inLane, around}
-	n, err := t.exec(`UPDATE inbound SET state = ?, code = ?, error = ?, finish_reason = ?, reply = ?, finished_at = ?, queued = 0, run_fence = 0
-		WHERE sid = ? AND queued IN (?, ?) AND id IN `+in, append(args, anys(ids)...)...)
+	set, open := "", "queued IN (?, ?)"
+	if o.Erase {
+		set, open = ", payload = ''", "(queued IN (?, ?, ?) OR state = ?)"
+		args = append(args, background, string(models.InboundSuperseded))
+	}
+	n, err := t.exec(`UPDATE inbound SET state = ?, code = ?, error = ?, finish_reason = ?, reply = ?, finished_at = ?, queued = 0, run_fence = 0`+set+`
+		WHERE sid = ? AND `+open+` AND id IN `+in, append(args, anys(ids)...)...)
 	if err != nil || n == 0 {
 		return n, err
 	}

@@ -94,12 +94,12 @@ func (r *slotInLane) grow(t *tx, g growth) error {
 	if r.SlotName == nil {
 		return nil
 	}
-	return growSlot(t.later, r.Lane.Sid, *r.SlotName, g)
+	return growSlot(t, r.Lane.Sid, *r.SlotName, g)
 }
 
-func growSlot(do run, sid []byte, slot string, g growth) error {
+func growSlot(t *tx, sid []byte, slot string, g growth) error {
 	user, model, active, now := micros(g.userAt), micros(g.modelAt), micros(g.activeAt), micros(g.now)
-	_, err := do(`UPDATE slots SET next_seq = next_seq + ?, message_count = message_count + ?, total_tokens = total_tokens + ?,
+	_, err := t.exec(`UPDATE slots SET next_seq = next_seq + ?, message_count = message_count + ?, total_tokens = total_tokens + ?,
 		user_at = CASE WHEN user_at < ? THEN ? ELSE user_at END, model_at = CASE WHEN model_at < ? THEN ? ELSE model_at END,
 		active_at = CASE WHEN active_at < ? THEN ? ELSE active_at END, updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END
 		WHERE sid = ? AND name = ?`,

@@ -157,7 +157,7 @@ func (s *Store) BeginTurn(ctx context.Context, c store.Claim, m store.MergeRule)
 }
 
 func releaseLane(t *tx, sid []byte) error {
-	_, err := t.later("UPDATE lanes SET due_at = NULL, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
+	_, err := t.exec("UPDATE lanes SET due_at = NULL, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
 	return err
 }
 
@@ -185,7 +185,8 @@ func (s *Store) startTurn(t *tx, c store.Claim, epoch int64, taken []inboundRow)
 	turn := &store.Turn{Claim: c, Inbounds: inbounds}
 	if replaces := inbounds[0].Replaces; len(replaces) > 0 {
 		var rows []inboundRow
-		if _, err := t.find(&rows, "SELECT "+inboundFull+fromInbound+" WHERE i.id IN "+values(1, len(replaces))+" ORDER BY i.seq", anys(replaces)...); err != nil {
+		if _, err := t.find(&rows, "SELECT "+inboundFull+fromInbound+" WHERE i.state <> ? AND i.id IN "+values(1, len(replaces))+" ORDER BY i.seq",
+			append([]any{string(models.InboundCancelled)}, anys(replaces)...)...); err != nil {
 			return nil, err
 		}
 		if turn.Interrupted, err = inboundModels(rows); err != nil {

@@ -213,8 +213,8 @@ func (s *Store) DueSessions(ctx context.Context, step store.Step, before time.Ti
 					return nil
 				}
 				var some []string
-				if _, err := t.find(&some, `SELECT d.session_key FROM (`+find+`) d JOIN lanes l ON l.sid = d.sid
-					WHERE l.due_at IS NULL AND COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = d.sid), 0) < ?`,
+				if _, err := t.find(&some, `SELECT due.session_key FROM (`+find+`) due JOIN lanes l ON l.sid = due.sid
+					WHERE l.due_at IS NULL AND COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = due.sid), 0) < ?`,
 					string(r.state), r.pinned, micros(before), limit-len(keys), 0, micros(before)); err != nil {
 					return err
 				}

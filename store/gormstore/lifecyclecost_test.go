@@ -15,9 +15,9 @@ import (
 // What a pass may touch, in index entries and rows of all tables, for each session
 // that is due.
 const (
-	maxPass      = 12
-	maxExpire    = 60
-	maxCandidate = 6
+	maxPass      = 8
+	maxExpire    = 30
+	maxCandidate = 4
 )
 
 // A lifecycle pass costs what is due, whatever there is.

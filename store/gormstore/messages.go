@@ -72,10 +72,6 @@ func messageModels(rows []messageRow, slot string) ([]*models.SessionMessage, er
 
 // insertMessages appends messages to a context, from a place on, as one turn.
 func insertMessages(t *tx, contextID []byte, from int64, messages []*models.SessionMessage) error {
-	return insertMessagesBy(t.exec, contextID, from, messages)
-}
-
-func insertMessagesBy(do run, contextID []byte, from int64, messages []*models.SessionMessage) error {
 	rows := make([][]any, len(messages))
 	for i, m := range messages {
 		meta, err := metaOf(m)
@@ -84,7 +80,7 @@ func insertMessagesBy(do run, contextID []byte, from int64, messages []*models.S
 		}
 		rows[i] = []any{contextID, from + int64(i), from, m.ID, string(m.Role), m.Content, meta, m.TokenCount, bit(m.IsCompacted), 0, micros(m.CreatedAt)}
 	}
-	return insertRowsBy(do, "INSERT INTO messages (context_id, seq, turn_seq, id, role, content, meta, tokens, compacted, undone, created_at) VALUES ", rows)
+	return insertRows(t, "INSERT INTO messages (context_id, seq, turn_seq, id, role, content, meta, tokens, compacted, undone, created_at) VALUES ", rows)
 }
 
 func tokensOf(messages []*models.SessionMessage) (n int64) {

@@ -117,7 +117,6 @@ func (s *Store) openMySQL(ctx context.Context, cfg Config) error {
 	// trip less for each.
 	dsn = dsn.Clone()
 	dsn.Params["autocommit"] = "0"
-	dsn.MultiStatements = true // for what travels with a commit
 	if s.writer, err = facts.pool(dsn, max(cfg.MaxOpenConns-readers, 1)); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const resetColumns = `context_id, next_seq, message_count, total_tokens, compact
 	compacted_through, compacted_messages, compacted_tokens, summary_seq, merged_through, pruned_through`
 
 // Reset gives the slot a fresh context. Whatever its length, only pointers move.
-func (x *sessionTx) Reset(slot string, now time.Time) error {
+func (x *sessionTx) Reset(slot string, observed int64, now time.Time) error {
 	_, err := findSession(x.tx, x.lane.Sid)
 	if errors.Is(err, store.ErrNotFound) && slot == models.DefaultSlot {
 		return x.nextEpoch() // its first turn is running, or waits
@@ -37,12 +37,12 @@ func (x *sessionTx) Reset(slot string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return x.exchange(slot, resetRow{ContextID: newContextID(), NextSeq: 1}, now)
+	return x.exchange(slot, resetRow{ContextID: newContextID(), NextSeq: 1}, observed, now)
 }
 
 // Restore exchanges the slot's context for the one that was set aside last; what
 // was written since is set aside in turn.
-func (x *sessionTx) Restore(slot string, now time.Time) error {
+func (x *sessionTx) Restore(slot string, observed int64, now time.Time) error {
 	var old resetRow
 	n, err := x.tx.find(&old, "SELECT "+resetColumns+" FROM resets WHERE sid = ? AND slot = ? ORDER BY place DESC LIMIT 1",
 		x.lane.Sid, slot)
@@ -55,10 +55,10 @@ func (x *sessionTx) Restore(slot string, now time.Time) error {
 	if _, err := x.tx.exec("DELETE FROM resets WHERE context_id = ?", old.ContextID); err != nil {
 		return err
 	}
-	return x.exchange(slot, old, now)
+	return x.exchange(slot, old, observed, now)
 }
 
-func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
+func (x *sessionTx) exchange(slot string, to resetRow, observed int64, now time.Time) error {
 	from, err := x.context(slot)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (x *sessionTx) exchange(slot string, to resetRow, now time.Time) error {
 	}
 	// What was observed before belongs to the old context.
 	_, err = x.tx.exec("UPDATE sessions SET compacted_summary = ?, observed_seq = ?, updated_at = ? WHERE sid = ?",
-		to.CompactedSummary, x.lane.LastSeq, micros(now), x.lane.Sid)
+		to.CompactedSummary, observed, micros(now), x.lane.Sid)
 	return err
 }
 

@@ -181,18 +181,37 @@ func (x *sessionTx) DeleteSlot(slot string, now time.Time) error {
 	return touchSession(x.tx, x.lane.Sid, nil, growth{userAt: fromMicros(row.UserAt), activeAt: fromMicros(row.ActiveAt), now: fromMicros(row.UpdatedAt)})
 }
 
+// LastTurn returns the messages that the last turn of a slot answered.
+func (x *sessionTx) LastTurn(slot string) ([]*models.Inbound, error) {
+	row, err := x.context(slot)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := x.lastTurn(row)
+	if err != nil {
+		return nil, err
+	}
+	return x.recent("i.context_id = ? AND i.from_seq = ?", row.ContextID, turn)
+}
+
+// lastTurn is where the last turn that a slot shows begins.
+func (x *sessionTx) lastTurn(row contextRow) (int64, error) {
+	var turn int64
+	n, err := x.tx.find(&turn, "SELECT turn_seq FROM messages WHERE "+shown+" ORDER BY seq DESC LIMIT 1", row.ContextID, row.CompactedThrough)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("turn: %w", store.ErrNotFound)
+	}
+	return turn, err
+}
+
 func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
 	row, err := x.context(slot)
 	if err != nil {
 		return err
 	}
-	var turn int64
-	n, err := x.tx.find(&turn, "SELECT turn_seq FROM messages WHERE "+shown+" ORDER BY seq DESC LIMIT 1", row.ContextID, row.CompactedThrough)
+	turn, err := x.lastTurn(row)
 	if err != nil {
 		return err
-	}
-	if n == 0 {
-		return fmt.Errorf("turn: %w", store.ErrNotFound)
 	}
 	const where = " WHERE context_id = ? AND seq >= ? AND turn_seq = ? AND undone = 0 AND compacted = 0"
 	first := max(turn, row.CompactedThrough+1)

@@ -3,7 +3,6 @@ package gormstore
 import (
 	"context"
 	"database/sql/driver"
-	"strings"
 )
 
 // Bounds of what one connection keeps prepared. A server bounds them too
@@ -72,7 +71,7 @@ func (c *preparedConn) stmt(ctx context.Context, query string) (driver.Stmt, err
 }
 
 func (c *preparedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if len(args) > 0 && !strings.HasSuffix(query, commit) { // several statements cannot be prepared as one
+	if len(args) > 0 {
 		s, err := c.stmt(ctx, query)
 		if err != nil {
 			return nil, err

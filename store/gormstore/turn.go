@@ -34,6 +34,7 @@ func checkTurn(c *store.TurnCommit) error {
 	if len(c.Messages) > 0 {
 		check.slot(c.Slot)
 	}
+	check.forms(c.Forms)
 	session := c.Session
 	session.Key = c.Claim.SessionKey
 	check.session(&session)
@@ -84,7 +85,10 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	if len(c.Messages) > 0 && row.SlotName == nil && !(createsSession && c.Slot == models.DefaultSlot) {
 		return nil, fmt.Errorf("slot: %w", store.ErrNotFound)
 	}
-	if err := insertMessagesBy(t.later, contextID, from, c.Messages); err != nil {
+	if err := insertMessages(t, contextID, from, c.Messages); err != nil {
+		return nil, err
+	}
+	if err := freeze(t, contextID, from, c.Forms); err != nil {
 		return nil, err
 	}
 	if !createsSession {
@@ -143,10 +147,10 @@ func leaveLane(t *tx, c *store.TurnCommit, sid []byte, out *store.TurnCommitted)
 		return releaseLane(t, sid)
 	case c.Keep > 0:
 		out.Kept = &store.Claim{SessionKey: c.Claim.SessionKey, Fence: c.Claim.Fence, Attempts: 1}
-		_, err := t.later("UPDATE lanes SET due_at = {now} + ?, attempts = 1 WHERE sid = ?", millis(c.Keep), sid)
+		_, err := t.exec("UPDATE lanes SET due_at = {now} + ?, attempts = 1 WHERE sid = ?", millis(c.Keep), sid)
 		return err
 	default:
-		_, err := t.later("UPDATE lanes SET due_at = {now}, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
+		_, err := t.exec("UPDATE lanes SET due_at = {now}, attempts = 0, lease_owner = NULL WHERE sid = ?", sid)
 		return err
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -32,9 +31,6 @@ type tx struct {
 	dialect *dialect
 	// again is set if an earlier try may have been committed after all.
 	again bool
-	// last are statements that travel with the commit, and their arguments.
-	last     []string
-	lastArgs []any
 }
 
 // exec runs a statement and returns how many rows it found.
@@ -45,22 +41,6 @@ func (t *tx) exec(sql string, args ...any) (int64, error) {
 	}
 	return r.RowsAffected()
 }
-
-// maxLast bounds the text of statements that travel with the commit.
-const maxLast = 64 << 10
-
-// later runs a statement with the commit, where that saves a round trip: one whose
-// result nobody asks for and whose effect nothing in the transaction reads.
-func (t *tx) later(sql string, args ...any) (int64, error) {
-	if t.dialect.driver != MySQL || len(sql)+rowBytes(args) > maxLast {
-		return t.exec(sql, args...)
-	}
-	t.last, t.lastArgs = append(t.last, t.dialect.sql(sql)), append(t.lastArgs, args...)
-	return 0, nil
-}
-
-// run is exec or later of a transaction.
-type run func(sql string, args ...any) (int64, error)
 
 // row reads one row, column by column, and reports whether there is one.
 func (t *tx) row(columns []any, sql string, args ...any) (found bool, err error) {
@@ -156,8 +136,6 @@ func (s *Store) write(ctx context.Context, op string, fn func(*tx) error) error 
 	}
 }
 
-const commit = "COMMIT"
-
 // errUnknownCommit marks an error of COMMIT: the transaction may be there or not.
 var errUnknownCommit = errors.New("outcome of commit is unknown")
 
@@ -186,19 +164,11 @@ func (s *Store) once(ctx context.Context, again bool, fn func(*tx) error) (err e
 		return err
 	}
 	if s.observer != nil {
-		for _, sql := range t.last {
-			if err := s.observer.Statement(run, sql); err != nil {
-				return err
-			}
-		}
 		if err := s.observer.Commit(run); err != nil {
 			return err
 		}
 	}
-	if _, err := conn.ExecContext(run, strings.Join(append(t.last, commit), "; "), t.lastArgs...); err != nil {
-		if len(t.last) > 0 && mysqlNumber(err) != 0 && !connectionLost(err) { // the server went no further
-			return err
-		}
+	if _, err := conn.ExecContext(run, "COMMIT"); err != nil {
 		return fmt.Errorf("%w: %w", errUnknownCommit, err)
 	}
 	open = false

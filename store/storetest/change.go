@@ -62,7 +62,7 @@ func changeNothing(f *fixture) {
 		f.ok(tx.Append(models.DefaultSlot, []*models.SessionMessage{f.said(models.RoleUser, "more")}, f.now))
 		f.ok(tx.Finish([]string{waits.ID}, store.Outcome{State: models.InboundCancelled}, f.now))
 		f.ok(tx.Deliver([]*models.Delivery{NewDelivery(key, "oc_1", "text", f.now)}))
-		f.ok(tx.Reset(models.DefaultSlot, f.now))
+		f.ok(tx.Reset(models.DefaultSlot, 0, f.now))
 		return boom
 	})
 	f.fails(err, boom)
@@ -100,7 +100,7 @@ func changeUnknown(f *fixture) {
 		pending, err := tx.Pending()
 		f.ok(err)
 		equal(f, "pending", len(pending), 0)
-		_, err = tx.LastRetryable("lin")
+		_, err = tx.LastRetryable("feishu", "main", "lin")
 		f.fails(err, store.ErrNotFound)
 		return nil
 	})
@@ -135,7 +135,7 @@ func changeUpdate(f *fixture) {
 
 func (f *fixture) reset(key, slot string) {
 	f.Helper()
-	f.change(key, func(tx store.SessionTx) error { return tx.Reset(slot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Reset(slot, 0, f.now) })
 }
 
 func changeReset(f *fixture) {
@@ -151,7 +151,7 @@ func changeReset(f *fixture) {
 	equal(f, "title", got.Title, s.Title)
 	f.add(key, "three")
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"three"})
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
 	restored := f.history(key, models.DefaultSlot)
 	if len(restored) < 2 || restored[0] != "one" || restored[1] != "two" {
 		f.Fatalf("restored history is %v", restored)
@@ -164,14 +164,14 @@ func changeReset(f *fixture) {
 func changeRestoreLatest(f *fixture) {
 	key := f.key()
 	f.create(key, "one")
-	restore := func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) }
+	restore := func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) }
 	f.fails(f.ChangeSession(f.ctx, key, restore), store.ErrNotFound)
 	f.reset(key, models.DefaultSlot)
 	f.add(key, "two")
 	f.reset(key, models.DefaultSlot)
 	f.change(key, restore)
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"two"})
-	missing := func(tx store.SessionTx) error { return tx.Reset("gone", f.now) }
+	missing := func(tx store.SessionTx) error { return tx.Reset("gone", 0, f.now) }
 	f.fails(f.ChangeSession(f.ctx, key, missing), store.ErrNotFound)
 }
 
@@ -227,7 +227,7 @@ func changeLastRetryable(f *fixture) {
 	key := f.key()
 	last := func(sender string) (in *models.Inbound, err error) {
 		f.change(key, func(tx store.SessionTx) error {
-			in, err = tx.LastRetryable(sender)
+			in, err = tx.LastRetryable("feishu", "main", sender)
 			return nil
 		})
 		return in, err

@@ -64,7 +64,7 @@ func contextChanges() []changeOp {
 			return func(tx store.SessionTx) error { return tx.Compact(models.DefaultSlot, gen, 1, summary, f.now) }
 		}},
 		ready("ResetCompacted", func(f *fixture, s *scene) { f.compact(s.key, models.DefaultSlot, 1, "summary") },
-			func(f *fixture, tx store.SessionTx) error { return tx.Reset(models.DefaultSlot, f.now) }),
+			func(f *fixture, tx store.SessionTx) error { return tx.Reset(models.DefaultSlot, 0, f.now) }),
 		simple("Freeze", func(_ *fixture, tx store.SessionTx) error {
 			return tx.Freeze(models.DefaultSlot, []store.PrunedForm{{Seq: 1, Pruned: "soft", Content: "short"}, {Seq: 2, Pruned: "hard"}})
 		}),

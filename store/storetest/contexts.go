@@ -20,6 +20,7 @@ func contextTests() []test {
 		{"CompactedAndUndone", compactUndo},
 		{"Freeze", freezeForms},
 		{"FreezeOfAnotherContext", freezeReset},
+		{"FreezeByATurn", freezeTurn},
 		{"DropMessages", drop},
 		{"DropCompacted", dropCompacted},
 		{"MergeSlot", mergeSlot},
@@ -255,7 +256,7 @@ func compactReset(f *fixture) {
 	equal(f, "summary", f.session(key).CompactedSummary, "")
 	f.add(key, "new")
 	equal(f, "context", f.context(key, models.DefaultSlot), []string{"new"})
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
 	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "m-3", "m-4"})
 	equal(f, "summary", f.session(key).CompactedSummary, "summary")
 	messages, _ := f.live(key, models.DefaultSlot)
@@ -332,8 +333,36 @@ func freezeReset(f *fixture) {
 	f.reset(key, models.DefaultSlot)
 	f.add(key, numbered("new", 3)...)
 	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 0)
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
 	equal(f, "forms", f.load(key, models.DefaultSlot).Forms, map[int64]store.PrunedForm{2: form})
+}
+
+func freezeTurn(f *fixture) {
+	key := f.key()
+	f.turn(key, "one")
+	form := store.PrunedForm{Seq: 2, Pruned: "soft", Content: "short"}
+	with := func(forms ...store.PrunedForm) func(*store.TurnCommit) {
+		return func(c *store.TurnCommit) { c.Forms = forms }
+	}
+	turn := f.start(key)
+	for _, wrong := range []store.PrunedForm{{Seq: 3, Pruned: "soft"}, {Seq: 0, Pruned: "soft"}, {Seq: 1}} {
+		_, err := f.CommitTurn(f.ctx, f.answer(turn, "two", with(wrong)))
+		f.fails(err, store.ErrInvalid)
+	}
+	f.commit(f.answer(turn, "two", with(form)))
+	f.commit(f.answer(f.start(key), "three", with(store.PrunedForm{Seq: 2, Pruned: "hard"}, store.PrunedForm{Seq: 4, Pruned: "hard"})))
+	equal(f, "forms", f.load(key, models.DefaultSlot).Forms, map[int64]store.PrunedForm{2: form, 4: {Seq: 4, Pruned: "hard"}})
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to one", "one", "to two", "two", "to three", "three"})
+
+	// A turn that was reset away freezes nothing.
+	lost := f.start(key)
+	f.reset(key, models.DefaultSlot)
+	f.turn(f.key(), "other")
+	if _, err := f.CommitTurn(f.ctx, f.answer(lost, "lost", with(store.PrunedForm{Seq: 1, Pruned: "soft"}))); err == nil {
+		f.Fatalf("a turn was committed into a context that was reset")
+	}
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
+	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 2)
 }
 
 func (f *fixture) dropped(key, slot string, through int64) (n int) {

@@ -113,7 +113,7 @@ func deleteRecreate(f *fixture) {
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to new", "new"})
 	equal(f, "slots", slotIDs(f.slots(key)), []string{models.DefaultSlot})
 	equal(f, "messages", f.session(key).MessageCount, 2)
-	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) }), store.ErrNotFound)
+	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) }), store.ErrNotFound)
 	observed, err := f.Observed(f.ctx, key, 0, f.at(-time.Hour), 10)
 	f.ok(err)
 	equal(f, "observed", len(observed), 0)

@@ -242,7 +242,9 @@ func prepareCommit(f *fixture, s *scene) func() error {
 	parts := f.parts(turn, s.key, 2)
 	s.inbounds, s.deliveries = append(s.inbounds, second.ID), append(s.deliveries, parts[0].ID, parts[1].ID)
 	c := claim()
-	commit := f.answer(turn, "two", keep(longLease), deliver(parts...), func(t *store.TurnCommit) { t.ClaimTarget = &c })
+	commit := f.answer(turn, "two", keep(longLease), deliver(parts...), func(t *store.TurnCommit) {
+		t.ClaimTarget, t.Forms = &c, []store.PrunedForm{{Seq: 2, Pruned: "soft", Content: "short"}}
+	})
 	return func() error { _, err := f.CommitTurn(f.ctx, commit); return err }
 }
 
@@ -305,9 +307,9 @@ func changes() []changeOp {
 			if err := tx.Finish([]string{s.waits.ID}, store.Outcome{State: models.InboundSuperseded}, f.now); err != nil {
 				return err
 			}
-			return tx.Reset(models.DefaultSlot, f.now)
+			return tx.Reset(models.DefaultSlot, 0, f.now)
 		}),
-		simple("Restore", func(f *fixture, _ *scene, tx store.SessionTx) error { return tx.Restore("aside", f.now) }),
+		simple("Restore", func(f *fixture, _ *scene, tx store.SessionTx) error { return tx.Restore("aside", 0, f.now) }),
 		simple("Delete", func(f *fixture, _ *scene, tx store.SessionTx) error { return tx.Delete(f.now) }),
 		simple("CreateSlot", func(f *fixture, _ *scene, tx store.SessionTx) error { return tx.CreateSlot(f.newSlot("new")) }),
 		simple("UpdateSlot", func(f *fixture, _ *scene, tx store.SessionTx) error {

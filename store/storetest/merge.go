@@ -76,7 +76,7 @@ func mergeEpochs(f *fixture) {
 	key := f.key()
 	f.create(key)
 	before := f.waiting(key)
-	f.change(key, func(tx store.SessionTx) error { return tx.Reset(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Reset(models.DefaultSlot, 0, f.now) })
 	after := f.waiting(key)
 	turn, err := f.BeginTurn(f.ctx, f.claimLane(claim()), store.MergeRule{Merge: true, Debounce: time.Hour})
 	f.ok(err)

@@ -318,7 +318,7 @@ func (m *model) DeleteSlot(t *rapid.T) {
 func (m *model) Reset(t *rapid.T) {
 	m.skipUnless(t, m.exists)
 	m.change(nil, func(tx store.SessionTx) error {
-		return errors.Join(m.finishAll(tx), tx.Reset(m.current, m.f.now))
+		return errors.Join(m.finishAll(tx), tx.Reset(m.current, 0, m.f.now))
 	})
 	s := m.slots[m.current]
 	s.aside, s.messages, s.turns = append(s.aside, s.messages), nil, nil
@@ -334,7 +334,7 @@ func (m *model) Restore(t *rapid.T) {
 	if len(s.aside) == 0 {
 		want = store.ErrNotFound
 	}
-	if m.change(want, func(tx store.SessionTx) error { return tx.Restore(m.current, m.f.now) }) {
+	if m.change(want, func(tx store.SessionTx) error { return tx.Restore(m.current, 0, m.f.now) }) {
 		s.messages, s.turns, s.aside = s.aside[len(s.aside)-1], nil, nil
 	}
 }

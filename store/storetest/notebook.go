@@ -298,7 +298,7 @@ func notebookReset(f *fixture) {
 	before := f.kept(key)
 	f.reset(key, models.DefaultSlot)
 	equal(f, "notebook", f.kept(key), before)
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
 	equal(f, "notebook", f.kept(key), before)
 }
 

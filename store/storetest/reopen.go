@@ -19,6 +19,11 @@ func runReopen(t *testing.T, o Options) {
 	key := f.key()
 	f.turn(key, "one")
 	f.slot(key, "work", "note")
+	f.notebook(key, "kept")
+	notebook := f.kept(key)
+	f.compact(key, models.DefaultSlot, 1, "summary")
+	f.freeze(key, models.DefaultSlot, store.PrunedForm{Seq: 2, Pruned: "soft", Content: "short"})
+	f.ok(f.SaveJobRun(f.ctx, &store.JobRun{Job: "idle", StartedAt: f.now, FinishedAt: f.now}))
 	r := f.message(key)
 	f.accept(r)
 	running := f.begin(f.claimLane(claim()))
@@ -30,8 +35,14 @@ func runReopen(t *testing.T, o Options) {
 	f.acquire("job", "a", longLease)
 
 	f.Store = o.Reopen(t, f.Store)
-	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to one", "one"})
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to one", "one", "summary"})
 	equal(f, "history", f.history(key, "work"), []string{"note"})
+	equal(f, "notebook", f.kept(key), notebook)
+	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "one"})
+	equal(f, "forms", len(f.load(key, models.DefaultSlot).Forms), 1)
+	jobs, err := f.JobRuns(f.ctx)
+	f.ok(err)
+	equal(f, "job runs", len(jobs), 1)
 	f.state(models.InboundRunning, r.Inbound.ID)
 	a, err := f.Accept(f.ctx, r)
 	f.ok(err)
@@ -50,5 +61,5 @@ func runReopen(t *testing.T, o Options) {
 	if d != nil {
 		f.Fatalf("one delivery too many: %+v", d)
 	}
-	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to one", "one", "to two", "two"})
+	equal(f, "history", f.history(key, models.DefaultSlot), []string{"to one", "one", "summary", "to two", "two"})
 }

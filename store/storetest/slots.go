@@ -278,7 +278,7 @@ func slotReset(f *fixture) {
 	f.reset(key, "work")
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"one"})
 	equal(f, "history", len(f.history(key, "work")), 0)
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore("work", f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore("work", 0, f.now) })
 	equal(f, "history", f.history(key, "work"), []string{"two"})
-	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) }), store.ErrNotFound)
+	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) }), store.ErrNotFound)
 }

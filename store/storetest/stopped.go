@@ -75,7 +75,7 @@ func stoppedByReset(f *fixture) {
 		if err := tx.Finish(ids(pending), o, f.now); err != nil {
 			return err
 		}
-		return tx.Reset(models.DefaultSlot, f.now)
+		return tx.Reset(models.DefaultSlot, 0, f.now)
 	})
 	f.refused(turn, store.ErrStopped)
 	f.state(models.InboundSuperseded, turn.Inbounds[0].ID, waits.ID)

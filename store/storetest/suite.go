@@ -45,6 +45,7 @@ func Run(t *testing.T, o Options) {
 		{"Slots", slotTests()},
 		{"Notebook", notebookTests()},
 		{"Context", contextTests()},
+		{"ContextModel", contextModelTests()},
 		{"Lifecycle", lifecycleTests()},
 		{"Delete", deleteTests()},
 		{"Lists", listTests()},

@@ -141,12 +141,12 @@ func sweepResets(f *fixture) {
 	f.sweepAll(f.at(23*time.Hour), day())
 	n := f.sweepAll(f.at(25*time.Hour), day())
 	equal(f, "messages", n.Messages, 5)
-	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) }), store.ErrNotFound)
+	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) }), store.ErrNotFound)
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"new"})
 
 	// What was restored is no longer set aside.
 	f.reset(key, models.DefaultSlot)
-	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, f.now) })
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore(models.DefaultSlot, 0, f.now) })
 	f.sweepAll(f.at(100*time.Hour), day())
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"new"})
 }
