@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
@@ -47,21 +48,23 @@ type Incoming struct {
 	Verbatim bool
 }
 
+// aliasTries bounds how often a message is accepted again because another one of its
+// thread was first to name it. The second try finds the name.
+const aliasTries = 3
+
 // Accept stores a message and sets its turn going. It returns after the commit;
 // the caller acknowledges to its platform then, and only then.
 func (g *Gateway) Accept(ctx context.Context, in *Incoming) (*store.Accepted, error) {
 	began := g.now()
-	for {
-		accepted, err := g.accept(ctx, in)
-		if errors.Is(err, store.ErrAliasTaken) && ctx.Err() == nil {
-			continue // another message of the thread was first: resolve to its name
-		}
-		g.metrics.Accepted(in.Channel, acceptedKind(accepted, err), g.now().Sub(began))
-		if err != nil {
-			return nil, fmt.Errorf("accept: %w", err)
-		}
-		return accepted, nil
+	accepted, err := g.accept(ctx, in)
+	for try := 1; try < aliasTries && errors.Is(err, store.ErrAliasTaken); try++ {
+		accepted, err = g.accept(ctx, in)
 	}
+	g.metrics.Accepted(in.Channel, acceptedKind(accepted, err), g.now().Sub(began))
+	if err != nil {
+		return nil, fmt.Errorf("accept: %w", err)
+	}
+	return accepted, nil
 }
 
 // acceptedKind is what the metrics call the outcome of accepting a message.
@@ -116,12 +119,13 @@ type acceptance struct {
 	now      time.Time
 	kind     models.InboundKind
 	delay    time.Duration
+	refusal  text.ID // what the sender of a refused message is told; empty: nothing
 }
 
 // request settles everything about the message: kind, session, target, order.
 func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) {
 	m := a.in.Message
-	env := envelope{Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled}
+	env := envelope{Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled, Slot: a.in.Slot}
 	if env.AgentID == "" {
 		env.AgentID = a.chat.Agent
 	}
@@ -132,12 +136,8 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	if err != nil {
 		return nil, err
 	}
-	k, err := a.deriveKey(&env)
-	if err != nil {
-		return nil, err
-	}
 	row := models.Inbound{
-		ID: a.in.ID, Channel: a.in.Channel, Account: a.in.Account, SessionKey: k.String(),
+		ID: a.in.ID, Channel: a.in.Channel, Account: a.in.Account,
 		PlatformMessageID: m.ID, SenderID: m.Sender.ID, Slot: a.in.Slot, Awaited: a.in.Awaited,
 		ReceivedAt: a.now, Kind: models.KindMessage,
 	}
@@ -145,10 +145,15 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 		row.ID = models.NewID("inb")
 	}
 	a.classify(&row, &env, users)
-	a.kind = row.Kind
-	if limit := a.settings.MaxInboundBytes; limit > 0 && len(m.Text) > limit {
-		return nil, fmt.Errorf("%w: a message of %d bytes, at most %d are allowed", store.ErrTooLarge, len(m.Text), limit)
+	if err := a.limit(&row, &env); err != nil {
+		return nil, err
 	}
+	a.kind = row.Kind
+	k, err := a.deriveKey(&env)
+	if err != nil {
+		return nil, err
+	}
+	row.SessionKey = k.String()
 	if traits := a.traits(); traits.OrderWindow > 0 {
 		a.delay, row.CreatedAt = traits.OrderWindow, m.SentAt
 	}
@@ -160,8 +165,8 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 		Inbound: row, DedupKeys: a.dedupKeys(row.SessionKey), Fingerprint: fingerprint[:],
 		RunAgain: a.in.RunAgain, Delay: a.delay, Aliases: aliases,
 		Cap: a.settings.Queue.Cap, Reject: a.in.RejectWhenFull,
-		Interrupt: a.settings.Queue.Mode == Interrupt && a.kind == models.KindMessage,
-		Notice:    a.overflowNotice(&env),
+		Interrupt: a.settings.Queue.Mode == Interrupt && a.kind == models.KindMessage, Same: samePlace,
+		Notice: a.overflowNotice,
 	}, nil
 }
 
@@ -179,13 +184,21 @@ func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string
 		refuse("the sender is a bot")
 		return
 	case !env.direct() && a.chat.RequireMention && !m.Mentioned:
-		row.Kind = models.KindObserved
+		if a.chat.Observe {
+			row.Kind = models.KindObserved
+			return
+		}
+		refuse("talk that is not addressed to the bot is not kept here")
+		env.Message = &adapters.Message{ID: m.ID, Chat: m.Chat, Sender: m.Sender, SentAt: m.SentAt}
 		return
 	case a.tooOld():
 		row.Kind, env.TooOld = models.KindObserved, true
 		return
 	case m.Unsupported:
 		refuse("the message holds nothing that can be read")
+		if env.direct() {
+			a.refusal = text.Unsupported
+		}
 		return
 	}
 	if a.in.Verbatim {
@@ -194,6 +207,37 @@ func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string
 	if cmd, ok := command.Parse(m.Text); ok {
 		row.Kind, env.Command = models.KindCommand, &cmd
 	}
+}
+
+// limit keeps to what one message may hold. A caller is told; a platform would only
+// send the message again, so there its sender is, and the beginning of it is stored.
+func (a *acceptance) limit(row *models.Inbound, env *envelope) error {
+	limit, n := a.settings.MaxInboundBytes, len(env.Message.Text)
+	if limit <= 0 {
+		limit = models.MaxContent
+	}
+	if n <= limit {
+		if env.fits() {
+			return nil
+		}
+		short := *env.Message
+		short.Raw, env.Message = nil, &short
+		if env.fits() {
+			return nil
+		}
+	}
+	why := fmt.Sprintf("a message of %d bytes, at most %d are allowed", n, limit)
+	if a.in.Pulled {
+		return fmt.Errorf("%w: %s", store.ErrTooLarge, why)
+	}
+	short := *env.Message
+	short.Text, short.Raw = strings.ToValidUTF8(short.Text[:min(n, limit, maxEscaped)], ""), nil
+	env.Message = &short
+	if row.Kind == models.KindMessage || row.Kind == models.KindCommand {
+		row.Kind, row.Code, row.Error = models.KindIgnored, models.CodeTooLarge, why
+		env.Command, a.refusal = nil, text.TooLarge
+	}
+	return nil
 }
 
 func (a *acceptance) tooOld() bool {
@@ -218,28 +262,21 @@ func (a *acceptance) deriveKey(env *envelope) (key.Key, error) {
 		}
 		k = &derived
 	}
-	env.Scope, env.ScopeID = k.Scope, k.ScopeID
-	env.Shared = k.Scope == models.ScopeMain || !env.direct() && !a.chat.IsolateMembers
-	env.Background = k.String()
-	if a.in.Key == nil && a.in.ScopeID == "" && !env.direct() && a.chat.IsolateMembers {
-		background, err := key.DeriveBackground(r)
-		if err != nil {
-			return key.Key{}, err
-		}
-		env.Background = background.String()
-		if !m.Mentioned && a.chat.RequireMention {
-			return background, nil // observed talk belongs to the chat, not to a member
-		}
+	background := k.Background()
+	env.Scope, env.ScopeID, env.Background = k.Scope, k.ScopeID, background.String()
+	env.Shared = k.Scope == models.ScopeMain || !env.direct() && *k == background
+	if a.kind == models.KindObserved {
+		return background, nil // what is observed belongs to the chat, not to a member
 	}
 	return *k, nil
 }
 
 // resolveThread gives the thread the name that its first message got, and returns
-// the names it is known by besides.
+// all names it is known by: a later message may know it by another one alone.
 func (a *acceptance) resolveThread(ctx context.Context) ([]store.ThreadAlias, error) {
 	chat := &a.in.Message.Chat
-	if chat.ThreadID == "" || len(chat.ThreadAliases) == 0 {
-		return nil, nil
+	if chat.ThreadID == "" || a.in.Pulled {
+		return nil, nil // a caller's threads have one name
 	}
 	names := append([]string{chat.ThreadID}, chat.ThreadAliases...)
 	thread, err := a.g.store.ResolveThread(ctx, a.in.Channel, a.in.Account, names)
@@ -286,12 +323,30 @@ func MessageKey(channel, account, messageID string) string {
 	return "message\x00" + channel + "\x00" + account + "\x00" + messageID
 }
 
-func (a *acceptance) overflowNotice(env *envelope) func([]*models.Inbound) []*models.Delivery {
-	return func(superseded []*models.Inbound) []*models.Delivery {
-		lang := text.Choose(a.chat.Language, env.Message.Text)
-		say := text.Say(lang, text.QueueOverflow, len(superseded))
-		return a.g.notices(superseded[0], env, say)
+// overflowNotice tells each place whose messages were dropped how many they were.
+func (a *acceptance) overflowNotice(superseded []*models.Inbound) []*models.Delivery {
+	var out []*models.Delivery
+	for len(superseded) > 0 {
+		first, rest := superseded[0], superseded[:0:0]
+		dropped := 1
+		for _, in := range superseded[1:] {
+			if sameChat(first, in) {
+				dropped++
+			} else {
+				rest = append(rest, in)
+			}
+		}
+		superseded = rest
+		env, err := decodeEnvelope(first)
+		if err != nil {
+			a.g.log.Error("dropped message cannot be read", "inbound", first.ID, "error", err)
+			continue
+		}
+		chat, _ := a.settings.Chat(first.Channel, first.Account, env.Message.Chat.ID)
+		say := text.Say(text.Choose(chat.Language, env.Message.Text), text.QueueOverflow, dropped)
+		out = append(out, a.g.notices(first, env, say)...)
 	}
+	return out
 }
 
 // follow sets going what an accepted message asks for.
@@ -315,8 +370,8 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 		g.hub.Reopened(in.ID) // it may run again: an earlier outcome does not count
 		g.pool.Nudge()
 	case accepted.Duplicate:
-	case in.Kind == models.KindIgnored && a.in.Message.Unsupported && a.in.Message.Chat.Type == adapters.Direct:
-		a.sayUnsupported(in)
+	case in.Kind == models.KindIgnored && a.refusal != "":
+		a.sayRefused(in)
 	case in.Kind == models.KindMessage:
 		g.pool.NudgeAfter(a.delay)
 	case in.Kind == models.KindCommand:
@@ -327,15 +382,15 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 	}
 }
 
-// sayUnsupported answers a message that holds nothing to read with one polite line.
-func (a *acceptance) sayUnsupported(in *models.Inbound) {
+// sayRefused answers a message that was refused with one polite line.
+func (a *acceptance) sayRefused(in *models.Inbound) {
 	env := &envelope{Message: a.in.Message, Pulled: a.in.Pulled}
-	notices := a.g.notices(in, env, text.Say(text.Choose(a.chat.Language, ""), text.Unsupported))
+	notices := a.g.notices(in, env, text.Say(text.Choose(a.chat.Language, ""), a.refusal))
 	a.g.background.start(func(ctx context.Context) {
 		if len(notices) == 0 {
 			return
 		}
-		if _, err := a.g.store.Enqueue(ctx, notices, "unsupported\x00"+in.ID, nil); err != nil {
+		if _, err := a.g.store.Enqueue(ctx, notices, "refused\x00"+in.ID, nil); err != nil {
 			a.g.log.Warn("notice could not be stored", "inbound", in.ID, "error", err)
 		}
 		a.g.outbox.nudge()

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 )
 
@@ -9,25 +11,33 @@ import (
 type background struct {
 	ctx    context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 	cancel context.CancelFunc
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	stopped bool
 	wg      sync.WaitGroup
 }
 
-func newBackground() *background {
-	b := &background{}
+func newBackground(log *slog.Logger) *background {
+	b := &background{log: log}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
 // start runs work, or drops it if the gateway has stopped: what must not be lost
-// is in the store.
+// is in the store. A panic ends the work, not the process.
 func (b *background) start(work func(ctx context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.stopped {
-		b.wg.Go(func() { work(b.ctx) })
+		b.wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					b.log.Error("background work panicked", "panic", v, "stack", string(debug.Stack()))
+				}
+			}()
+			work(b.ctx)
+		})
 	}
 }
 

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
@@ -15,6 +18,14 @@ import (
 // commandTimeout bounds one run of a chat command.
 const commandTimeout = 30 * time.Second
 
+var (
+	// errNotFirst keeps a command from overtaking an earlier one of its session.
+	errNotFirst = errors.New("gateway: an earlier command comes first")
+	// errNoSuchCommand is a command that was accepted by a newer or older version.
+	errNoSuchCommand   = errors.New("gateway: no such command")
+	errCommandPanicked = errors.New("gateway: command panicked")
+)
+
 // startCommand runs a command beside the lane: it never waits behind a turn.
 func (g *Gateway) startCommand(in *models.Inbound) {
 	g.background.start(func(ctx context.Context) {
@@ -26,61 +37,205 @@ func (g *Gateway) startCommand(in *models.Inbound) {
 		}
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 		defer cancel()
-		if err := g.runCommand(bounded, in); err != nil && !errors.Is(err, store.ErrConflict) {
+		if err := g.runCommands(bounded, in); err != nil {
 			g.log.Error("command failed", "inbound", in.ID, "error", err)
 		}
 	})
 }
 
+// runCommands carries a command out, and before it those of its session that came
+// earlier and are not carried out yet, whoever accepted them.
+func (g *Gateway) runCommands(ctx context.Context, last *models.Inbound) error {
+	for in := last; ; {
+		first, err := g.settleCommand(ctx, in)
+		switch {
+		case errors.Is(err, errNotFirst):
+			in = first
+		case err != nil:
+			return err
+		case in.ID == last.ID:
+			return nil
+		default:
+			in = last
+		}
+	}
+}
+
+// settleCommand carries a command out. One that cannot be carried out, or did not
+// live through its runs, is given up: it would block the session's others. first is
+// the command to begin with if this is [errNotFirst].
+func (g *Gateway) settleCommand(ctx context.Context, in *models.Inbound) (first *models.Inbound, err error) {
+	if in.Attempts > maxAttempts {
+		return g.giveUpCommand(ctx, in, store.Outcome{
+			State: models.InboundDead, Code: models.CodeAgentFailed, Error: fmt.Sprintf("given up after %d attempts", maxAttempts),
+		}, text.MessageDead)
+	}
+	first, err = g.runCommand(ctx, in)
+	switch {
+	case err == nil, errors.Is(err, errNotFirst):
+		return first, err
+	case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+		return nil, err // it is tried again once its lease is over
+	}
+	g.log.Error("command is given up", "inbound", in.ID, "error", err)
+	return g.giveUpCommand(ctx, in, store.Outcome{
+		State: models.InboundFailed, Code: models.CodeAgentFailed, Error: oneLine(err.Error()),
+	}, text.CommandFailed)
+}
+
+// giveUpCommand ends a command with a notice instead of its answer.
+func (g *Gateway) giveUpCommand(ctx context.Context, in *models.Inbound, o store.Outcome, say text.ID) (*models.Inbound, error) {
+	return g.finishCommand(ctx, in, func(tx store.SessionTx, in *models.Inbound, now time.Time) (store.Outcome, []*models.Delivery, error) {
+		env, err := decodeEnvelope(in)
+		if err != nil { // nobody can be told
+			return o, nil, nil //nolint:nilerr // it is given up because it cannot be read
+		}
+		chat, _ := g.settings.Load().Chat(in.Channel, in.Account, env.Message.Chat.ID)
+		return o, g.notices(in, env, text.Say(text.Choose(chat.Language, env.Message.Text), say, complaintCode(in.ID))), nil
+	})
+}
+
+// complaintCode is the short code by which a user's complaint is found in the log.
+func complaintCode(inboundID string) string { return "E-" + inboundID[max(0, len(inboundID)-6):] }
+
+// finishCommand gives a command its outcome and sends what is to be said, in one
+// commit with whatever end does. It does nothing if the command has its outcome.
+func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
+	end func(store.SessionTx, *models.Inbound, time.Time) (store.Outcome, []*models.Delivery, error),
+) (first *models.Inbound, err error) {
+	var done *models.Inbound
+	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) (err error) {
+		done = nil
+		first, err = tx.FirstCommand()
+		switch {
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return err
+		case err != nil || first.ID != in.ID && first.Seq > in.Seq:
+			return nil // somebody else carried it out
+		case first.ID != in.ID:
+			return errNotFirst
+		}
+		now := g.now()
+		outcome, deliveries, err := end(tx, first, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.Finish([]string{in.ID}, outcome, now); err != nil {
+			return err
+		}
+		row := *first
+		row.State, row.Code, row.Error, row.FinishReason = outcome.State, outcome.Code, outcome.Error, outcome.FinishReason
+		row.Reply, row.FinishedAt, done = outcome.Reply, &now, &row
+		return tx.Deliver(deliveries)
+	})
+	if err != nil {
+		return first, err
+	}
+	if done != nil {
+		g.hub.Done(done)
+		g.outbox.nudge()
+	}
+	return nil, nil
+}
+
 // runCommand carries a command out, with its outcome and its answer in one commit.
-func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) error {
+func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *models.Inbound, err error) {
 	env, err := decodeEnvelope(in)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if env.Command == nil {
+		return nil, errNoSuchCommand
+	}
+	cmd := command.Find(env.Command.Name)
+	if cmd == nil {
+		return nil, fmt.Errorf("%w: %q", errNoSuchCommand, env.Command.Name)
 	}
 	m := env.Message
-	chat, _ := g.settings.Load().Chat(in.Channel, in.Account, m.Chat.ID)
+	s := g.settings.Load()
+	chat, _ := s.Chat(in.Channel, in.Account, m.Chat.ID)
 	lang := text.Choose(chat.Language, m.Text)
-	cmd := command.Find(env.Command.Name)
 
 	var notes []*models.Note
 	if cmd.ReadsNotes {
 		if notes, err = g.store.Notes(ctx, in.SessionKey, models.MaxNotes); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var call *command.Call
-	var done models.Inbound
-	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
+	var rebound []string
+	first, err = g.finishCommand(ctx, in, func(tx store.SessionTx, in *models.Inbound, now time.Time) (store.Outcome, []*models.Delivery, error) {
 		call = &command.Call{
-			Args: env.Command.Args, Tx: tx, Lang: lang, Now: g.now(), Session: env.session(in),
-			Channel: in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
+			Args: env.Command.Args, Tx: tx, Lang: lang, Now: now, Place: in.Seq, Session: env.session(in),
+			Background: cmp.Or(env.Background, in.SessionKey),
+			Channel:    in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
 			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
-			Admin: env.Admin, Shared: env.Shared, StaticSlots: g.settings.Load().StaticSlots[env.AgentID], Notes: notes,
+			Admin: env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes,
 		}
-		answer, err := cmd.Run(call)
+		slot, ended := tx.CurrentSlot(), store.Outcome{}
+		answer, err := g.safeRun(cmd, call)
 		if err != nil {
-			return err
+			return ended, nil, err
 		}
-		outcome := store.Outcome{State: models.InboundDone, FinishReason: "stop", Reply: commandReply(answer)}
-		if err := tx.Finish([]string{in.ID}, outcome, call.Now); err != nil {
-			return err
+		if rebound, err = rebind(call, slot); err != nil {
+			return ended, nil, err
 		}
-		done = *in
-		done.State, done.Reply, done.FinishReason, done.FinishedAt = outcome.State, outcome.Reply, outcome.FinishReason, &call.Now
-		return tx.Deliver(g.deliveries(in, env, answer, models.DeliveryAnswer))
+		ended = store.Outcome{State: models.InboundDone, FinishReason: "stop", Reply: commandReply(answer)}
+		return ended, g.deliveries(in, env, answer, models.DeliveryAnswer), nil
 	})
-	if err != nil {
-		return err
+	if err != nil || call == nil {
+		return first, err
 	}
 	g.ended(call.Ended)
+	for _, id := range rebound {
+		g.hub.Reopened(id)
+	}
+	g.pool.Stop(rebound...)
 	if call.Requeued != "" {
 		g.hub.Reopened(call.Requeued)
+	}
+	if call.Requeued != "" || len(rebound) > 0 {
 		g.pool.Nudge()
 	}
-	g.hub.Done(&done)
-	g.outbox.nudge()
-	return nil
+	return nil, nil
+}
+
+// safeRun contains a panic of a command to its run.
+func (g *Gateway) safeRun(cmd *command.Command, call *command.Call) (answer string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			g.log.Error("command panicked", "command", cmd.Name, "panic", v, "stack", string(debug.Stack()))
+			err = errCommandPanicked
+		}
+	}()
+	return cmd.Run(call)
+}
+
+// rebind makes what was said after a command that switched from a slot, or emptied it,
+// go to where it would have gone had the command been carried out at once. What a
+// caller wrote to a slot by name stays there.
+func rebind(call *command.Call, slot string) ([]string, error) {
+	now := call.Tx.CurrentSlot()
+	if now == slot && !call.Emptied {
+		return nil, nil
+	}
+	pending, err := call.Tx.Pending()
+	if err != nil {
+		return nil, err
+	}
+	var later []string
+	for _, in := range pending {
+		if in.Seq < call.Place || in.Slot != slot {
+			continue
+		}
+		if now != slot {
+			if env, err := decodeEnvelope(in); err == nil && env.Slot != "" {
+				continue
+			}
+		}
+		later = append(later, in.ID)
+	}
+	return later, call.Tx.Rebind(later, now)
 }
 
 func commandReply(answer string) *models.Reply {

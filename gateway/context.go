@@ -48,13 +48,11 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	if err != nil {
 		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
 	}
-	r.stored = append(append(seed, observed...), users...)
-	last := len(users) - 1
 	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
 	in.History = append(in.History, seed...)
-	in.Observed = slices.Concat(observed, users[:last])
-	in.User = users[last]
-	out, err := window.Build(in)
+	in.Observed = observed
+	out, users, err := r.fit(in, users)
+	r.stored = slices.Concat(seed, observed, users)
 	if errors.Is(err, window.ErrTooLarge) {
 		return nil, failed(models.InboundFailed, models.CodeTooLarge, oneLine(err.Error()), text.Say(r.lang, text.TooLarge))
 	}
@@ -76,13 +74,31 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	return request, nil
 }
 
-// unreadable ends a turn whose session could not be read: it runs again once the
-// database answers.
-func (r *turn) unreadable(ctx context.Context, err error) *result {
-	if errors.Is(context.Cause(ctx), errTurnTimeout) {
-		return failed(models.InboundFailed, models.CodeAgentTimeout, oneLine(err.Error()), text.Say(r.lang, text.AgentTimeout, r.code()))
+// fit builds the context. Messages that were to be answered together and are too much
+// for it are answered in several turns: the last of them wait again.
+func (r *turn) fit(in window.Input, users []*models.SessionMessage) (*window.Output, []*models.SessionMessage, error) {
+	for {
+		last := len(users) - 1
+		in.Earlier, in.User = users[:last], users[last]
+		out, err := window.Build(in)
+		if !errors.Is(err, window.ErrTooLarge) || len(r.t.Inbounds) == 1 {
+			return out, users, err
+		}
+		r.t.Inbounds, users = r.t.Inbounds[:len(r.t.Inbounds)-1], users[:last]
 	}
-	return &result{handBack: err}
+}
+
+// unreadable ends a turn whose session could not be read. While the database is away
+// it is handed back, to run again once it answers.
+func (r *turn) unreadable(ctx context.Context, err error) *result {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTurnTimeout):
+		return failed(models.InboundFailed, models.CodeAgentTimeout, oneLine(err.Error()), text.Say(r.lang, text.AgentTimeout, r.code()))
+	case cause != nil, errors.Is(err, store.ErrUnavailable):
+		return &result{handBack: err}
+	}
+	r.g.log.Error("session cannot be read", "inbound", r.head.ID, "code", r.code(), "error", err)
+	return failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
 }
 
 func (r *turn) checkSlot(stored *store.SessionContext) *result {
@@ -266,6 +282,7 @@ func (r *turn) userMessage(in *models.Inbound, env *envelope, content string, im
 	if q := env.Message.Quote; q != nil && q.Text != "" {
 		m.Quote = &models.Quote{Sender: q.SenderName, Text: q.Text}
 	}
+	clean(m)
 	m.TokenCount = tokens.Message(m, nil)
 	return m
 }

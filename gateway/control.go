@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -76,15 +77,23 @@ func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, e
 			return nil, err
 		}
 		for _, s := range slots {
-			if s.ID == tx.CurrentSlot() {
-				c.Changed = s.MessageCount
+			if s.ID != tx.CurrentSlot() {
+				continue
 			}
+			if s.Mode == models.SlotReadonly {
+				return nil, fmt.Errorf("%w: %q cannot be emptied", slot.ErrReadonly, s.ID)
+			}
+			c.Changed = s.MessageCount
 		}
 		pending, err := g.supersedePending(tx, "the session was reset")
 		if err != nil {
 			return nil, err
 		}
-		return pending, tx.Reset(tx.CurrentSlot(), g.now())
+		observed, err := lastObserved(tx, key)
+		if err != nil {
+			return nil, err
+		}
+		return pending, tx.Reset(tx.CurrentSlot(), observed, g.now())
 	})
 }
 
@@ -98,13 +107,26 @@ func (g *Gateway) Restore(ctx context.Context, key string, dryRun bool) (Change,
 		if err != nil {
 			return nil, err
 		}
+		observed, err := lastObserved(tx, key)
+		if err != nil {
+			return nil, err
+		}
 		c.Changed = 1
-		err = tx.Restore(tx.CurrentSlot(), g.now())
+		err = tx.Restore(tx.CurrentSlot(), observed, g.now())
 		if errors.Is(err, store.ErrNotFound) {
 			err = fmt.Errorf("%w: no reset to bring back", store.ErrConflict)
 		}
 		return pending, err
 	})
+}
+
+// lastObserved is the newest place in the lane that holds the background of a session.
+func lastObserved(tx store.SessionTx, session string) (int64, error) {
+	k, err := key.Parse(session)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	return tx.LastPlace(k.Background().String())
 }
 
 // Activate makes an idle or archived session active.

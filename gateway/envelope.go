@@ -17,6 +17,8 @@ type envelope struct {
 	Scope   models.Scope        `json:"scope"`
 	ScopeID string              `json:"scopeId"`
 	Command *command.Invocation `json:"command,omitempty"`
+	// Slot is the context slot that the caller chose; empty: whichever is current.
+	Slot string `json:"slot,omitempty"`
 	// Background is the key whose observed talk the turn takes in.
 	Background string `json:"background,omitempty"`
 	// Shared is set if several people share the session.
@@ -37,6 +39,23 @@ func (e *envelope) encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode message: %w", err)
 	}
 	return b, nil
+}
+
+const (
+	// maxEscaped is how much text fits a payload however it is escaped: up to six bytes
+	// stand for one.
+	maxEscaped = models.MaxContent / 8
+	// maxPayload leaves room for what is settled about a message besides.
+	maxPayload = models.MaxContent - 64<<10
+)
+
+// fits reports whether the message can be stored.
+func (e *envelope) fits() bool {
+	if len(e.Message.Text) <= maxEscaped/2 && len(e.Message.Raw) <= maxEscaped/2 {
+		return true
+	}
+	payload, err := e.encode()
+	return err == nil && len(payload) <= maxPayload
 }
 
 func decodeEnvelope(in *models.Inbound) (*envelope, error) {
@@ -77,8 +96,17 @@ func (e *envelope) session(in *models.Inbound) models.Session {
 func samePlace(before, next *models.Inbound) bool {
 	a, errA := decodeEnvelope(before)
 	b, errB := decodeEnvelope(next)
-	return errA == nil && errB == nil &&
-		before.Channel == next.Channel && before.Account == next.Account &&
-		a.Message.Chat.ID == b.Message.Chat.ID && a.Message.Chat.ThreadID == b.Message.Chat.ThreadID &&
-		a.Admin == b.Admin && a.AgentID == b.AgentID
+	return errA == nil && errB == nil && oneChat(before, next, a, b) && a.Admin == b.Admin && a.AgentID == b.AgentID
+}
+
+// sameChat reports whether two messages were written in one chat and thread.
+func sameChat(one, other *models.Inbound) bool {
+	a, errA := decodeEnvelope(one)
+	b, errB := decodeEnvelope(other)
+	return errA == nil && errB == nil && oneChat(one, other, a, b)
+}
+
+func oneChat(one, other *models.Inbound, a, b *envelope) bool {
+	return one.Channel == other.Channel && one.Account == other.Account &&
+		a.Message.Chat.ID == b.Message.Chat.ID && a.Message.Chat.ThreadID == b.Message.Chat.ThreadID
 }

@@ -87,7 +87,7 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 		cfg: cfg, store: st, clock: c, log: log, crash: func(string) {},
 		adapters: make(map[accountID]adapters.Adapter, len(channels)), commandSlots: make(chan struct{}, maxCommands),
 	}
-	g.background = newBackground()
+	g.background = newBackground(log)
 	for _, a := range channels {
 		id := accountID{a.Channel(), a.Account()}
 		if g.adapters[id] != nil {

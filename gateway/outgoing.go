@@ -1,14 +1,17 @@
 package gateway
 
 import (
+	"strings"
+
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 )
 
 // deliveries turns an answer to a message into what is sent, piece by piece.
 // Where the answer is fetched it is one piece, delivered by being stored.
 func (g *Gateway) deliveries(in *models.Inbound, env *envelope, answer string, kind models.DeliveryKind) []*models.Delivery {
-	if answer == "" || env.Run != nil && env.Run.Target == nil {
+	if strings.TrimSpace(answer) == "" || env.Run != nil && env.Run.Target == nil {
 		return nil
 	}
 	now := g.now()
@@ -24,9 +27,13 @@ func (g *Gateway) deliveries(in *models.Inbound, env *envelope, answer string, k
 	if adapter == nil {
 		return pieces(proto, answer) // a replica that has the account will send it
 	}
-	return pieces(proto, adapter.Render(adapters.Answer{
-		Text: answer, Target: proto.Target, MentionID: g.mention(in, env), Kind: kind,
-	})...)
+	texts := adapter.Render(adapters.Answer{Text: answer, Target: proto.Target, MentionID: g.mention(in, env), Kind: kind})
+	if len(texts) == 0 { // nothing of it can be shown: whoever asked must learn that it was answered
+		chat, _ := g.settings.Load().Chat(in.Channel, in.Account, env.Message.Chat.ID)
+		say := text.Say(text.Choose(chat.Language, env.Message.Text), text.EmptyAnswer)
+		texts = adapter.Render(adapters.Answer{Text: say, Target: proto.Target, Kind: kind})
+	}
+	return pieces(proto, texts...)
 }
 
 func pieces(proto models.Delivery, texts ...string) []*models.Delivery {

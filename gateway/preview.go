@@ -27,7 +27,9 @@ type previewer struct {
 	text   []byte
 	closed bool
 	saved  bool // the card has a row: it must be finished
+	looked bool // it is known whether an earlier attempt left a card
 
+	cancel  context.CancelFunc
 	changed chan struct{}
 	done    chan struct{}
 }
@@ -45,7 +47,9 @@ func (r *turn) newPreviewer(ctx context.Context) *previewer {
 			Channel: r.head.Channel, Account: r.head.Account, Target: r.env.target(), CreatedAt: r.g.now(),
 		},
 	}
-	go p.show(ctx)
+	shown, cancel := context.WithCancel(ctx)
+	p.cancel = cancel
+	go r.g.safely("stream card", func() { p.show(shown) })
 	return p
 }
 
@@ -69,7 +73,8 @@ func (p *previewer) emit(e agents.Event) {
 	}
 }
 
-// stop ends the updates; the card is then finished by a delivery.
+// stop ends the updates, the one that is under way as well: nobody waits for them any
+// more. The card is then finished by a delivery.
 func (p *previewer) stop() {
 	if p == nil {
 		return
@@ -80,8 +85,15 @@ func (p *previewer) stop() {
 		close(p.changed)
 	}
 	p.mu.Unlock()
+	if p.looked_() {
+		p.cancel()
+	}
 	<-p.done
+	p.cancel()
 }
+
+// lookedUp reports whether the turn knows of any card that there is.
+func (p *previewer) lookedUp() bool { return p != nil && p.looked }
 
 // opened returns the card's id if it has to be finished, else "".
 func (p *previewer) opened() string {
@@ -95,6 +107,7 @@ func (p *previewer) opened() string {
 func (p *previewer) show(ctx context.Context) {
 	defer close(p.done)
 	resumed, err := p.resume(ctx)
+	p.looked.Store(err == nil)
 	if err != nil {
 		p.failed(ctx, "resume", err)
 		return
@@ -133,11 +146,9 @@ func (p *previewer) wait(ctx context.Context) bool {
 	}
 }
 
-// resume finds the card that an earlier attempt at this turn left open.
+// resume finds the card that an earlier attempt at this turn left open. It always
+// looks: an attempt that was handed back is not counted.
 func (p *previewer) resume(ctx context.Context) (bool, error) {
-	if p.r.t.Claim.Attempts <= 1 {
-		return false, nil
-	}
 	card, err := p.r.g.store.Preview(ctx, p.card.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil

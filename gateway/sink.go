@@ -3,10 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -16,9 +18,16 @@ type sink struct {
 	adapter adapters.Adapter
 }
 
-// Accept stores a message of the platform.
+// Accept stores a message of the platform. One that can never be stored is logged and
+// dropped: the platform would only send it again.
 func (s *sink) Accept(ctx context.Context, m *adapters.Message) error {
 	_, err := s.g.Accept(ctx, &Incoming{Channel: s.adapter.Channel(), Account: s.adapter.Account(), Message: m})
+	for _, hopeless := range []error{key.ErrInvalid, store.ErrInvalid, store.ErrTooLarge, ErrUnknownAccount} {
+		if errors.Is(err, hopeless) {
+			s.g.log.Error("message cannot be accepted", "channel", s.adapter.Channel(), "account", s.adapter.Account(), "message", m.ID, "error", err)
+			return nil
+		}
+	}
 	return err
 }
 
@@ -34,7 +43,7 @@ func (s *sink) Notify(ctx context.Context, e *adapters.Event) error {
 	case adapters.BotAdded:
 		return s.welcome(ctx, e)
 	case adapters.BotRemoved, adapters.ChatGone:
-		_, err := s.g.store.CloseTarget(ctx, channel, account, e.Chat.ID, string(e.Kind), s.g.now())
+		_, err := s.g.store.CloseTarget(ctx, channel, account, models.Target{ChatID: e.Chat.ID}, string(e.Kind), s.g.now())
 		return err
 	case adapters.QuotaNotice:
 		s.g.log.Error("the platform says that a quota is used up", "channel", channel, "account", account, "notice", e.Value)
@@ -96,8 +105,8 @@ func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
 	return err
 }
 
-// recall takes a message back: it is dropped if it waits, stopped if it runs, and
-// refused if it comes later.
+// recall takes a message back: it is dropped if it waits or is background, stopped if
+// it runs, and refused if it comes later.
 func (g *Gateway) recall(ctx context.Context, dedupKey string) error {
 	recalledFirst, err := g.store.Tombstone(ctx, dedupKey)
 	if err != nil || recalledFirst {
@@ -110,9 +119,41 @@ func (g *Gateway) recall(ctx context.Context, dedupKey string) error {
 	if err != nil {
 		return err
 	}
-	return g.finishIfPending(ctx, in, store.Outcome{
-		State: models.InboundCancelled, Code: models.CodeCancelled, Error: "the message was recalled",
+	done := *in
+	done.State, done.Code, done.Error = models.InboundCancelled, models.CodeCancelled, "the message was recalled"
+	var again []string
+	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
+		again = nil
+		outcome := store.Outcome{State: done.State, Code: done.Code, Error: done.Error, Erase: true}
+		if err := tx.Finish([]string{in.ID}, outcome, g.now()); err != nil {
+			return err
+		}
+		pending, err := tx.Pending()
+		if err != nil {
+			return err
+		}
+		for _, p := range pending {
+			if p.State != models.InboundRunning || !slices.Contains(p.Replaces, in.ID) {
+				continue
+			}
+			again = append(again, p.ID) // its agent was told the text, and is asked anew without it
+			if err := tx.Rebind([]string{p.ID}, p.Slot); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // it was answered already
+	}
+	if err != nil {
+		return err
+	}
+	g.ended([]*models.Inbound{&done})
+	g.pool.Stop(again...)
+	g.pool.Nudge()
+	g.outbox.nudge()
+	return nil
 }
 
 // stopByButton ends a turn on behalf of somebody who pressed Stop on its card.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
@@ -39,6 +41,7 @@ type turn struct {
 	lang     text.Lang
 	sign     *workingSign
 	preview  *previewer
+	broken   bool // the stored message cannot be read
 
 	// What the context was built from, for the commit.
 	stored          []*models.SessionMessage // new messages before the answer, oldest first
@@ -65,6 +68,12 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 		return nil, outcome.handBack
 	}
 	kept, err = run.commit(ctx, outcome)
+	if refused(err) {
+		// What the agent said cannot be stored, now or ever: asking it again is no use.
+		g.log.Error("turn cannot be stored", "inbound", run.head.ID, "code", run.code(), "error", err)
+		outcome = failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(run.lang, text.AgentFailed, run.code()))
+		kept, err = run.commit(ctx, outcome)
+	}
 	switch {
 	case err == nil:
 		state = string(outcome.outcome.State)
@@ -75,6 +84,16 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 	}
 	run.sign.hide()
 	return kept, err
+}
+
+// refused reports whether a commit failed for a reason that will not pass.
+func refused(err error) bool {
+	switch {
+	case err == nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrLeaseLost), errors.Is(err, store.ErrStopped),
+		errors.Is(err, lane.ErrShutdown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	}
+	return true
 }
 
 // result is what a turn came to, before it is stored.
@@ -96,7 +115,7 @@ func (r *turn) run(ctx context.Context) *result {
 	env, err := decodeEnvelope(r.head)
 	if err != nil {
 		r.g.log.Error("message cannot be read", "inbound", r.head.ID, "error", err)
-		r.env = &envelope{Message: &adapters.Message{}, Pulled: true}
+		r.env, r.broken = &envelope{Message: &adapters.Message{}, Pulled: true}, true
 		return failed(models.InboundDead, models.CodeAgentFailed, "the stored message cannot be read", "")
 	}
 	r.env = env
@@ -139,12 +158,15 @@ func (r *turn) answer(ctx context.Context) *result {
 	if err != nil {
 		return r.agentFailed(ctx, err)
 	}
+	for _, m := range response.Messages {
+		clean(m)
+	}
 	final := response.Final()
 	say := final.Content
 	switch {
 	case r.env.Run != nil:
 		say = audible(say)
-	case say == "":
+	case strings.TrimSpace(say) == "":
 		say = text.Say(r.lang, text.EmptyAnswer)
 	}
 	now := r.g.now()
@@ -163,7 +185,7 @@ func (r *turn) answer(ctx context.Context) *result {
 			State: models.InboundDone, FinishReason: response.FinishReason,
 			Reply: &models.Reply{MessageID: final.ID, Role: models.RoleAssistant, Content: say, ToolCalls: calls, Usage: response.Usage},
 		},
-		messages: append(r.stored, response.Messages...),
+		messages: slices.Concat(r.stored, response.Messages),
 		say:      say, kind: r.answerKind(), modelAt: called,
 	}
 }
@@ -227,6 +249,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	request := &store.TurnCommit{
 		Claim: r.t.Claim, Session: r.env.session(r.head), Inbounds: r.t.Inbounds, Outcome: res.outcome,
 		Slot: models.DefaultSlot, Messages: res.messages, Deliveries: r.outgoing(res),
+		ClosePreviews: r.mayHaveCard(),
 		Keep: g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
 	}
 	if r.env.Run != nil && len(request.Deliveries) > 0 {
@@ -255,7 +278,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	case sender:
 		g.outbox.unreserve()
 		g.outbox.nudge()
-	case len(request.Deliveries) > 0:
+	case len(request.Deliveries) > 0, request.ClosePreviews:
 		g.outbox.nudge()
 	}
 	for _, in := range r.t.Inbounds {
@@ -264,6 +287,18 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		g.hub.Done(&done)
 	}
 	return committed.Kept, nil
+}
+
+// mayHaveCard reports whether an earlier attempt may have left a stream card open that
+// this one has not looked for: it ended too early, or here is no such platform.
+func (r *turn) mayHaveCard() bool {
+	switch {
+	case r.broken:
+		return true
+	case r.env.Pulled || r.env.Run != nil || r.preview.lookedUp():
+		return false
+	}
+	return r.adapter == nil || r.adapter.Traits().Streams
 }
 
 // store commits, and again while the database is away and the lease is not lost.

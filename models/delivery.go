@@ -77,6 +77,8 @@ type Delivery struct {
 	FirstSentAt time.Time `json:"-"`
 	// Ambiguous is set once an attempt ended without the platform's answer: it may have been sent.
 	Ambiguous bool `json:"-"`
+	// QueuedAt is when it was last put in line: made, or retried by hand. Its age counts from it.
+	QueuedAt time.Time `json:"-"`
 	// Preview is the id of the stream card that this delivery finishes; empty if there is none.
 	Preview string `json:"-"`
 }

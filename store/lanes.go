@@ -93,6 +93,9 @@ type TurnCommit struct {
 	// Deliveries go out in this order. Those to a pulling channel (State delivered)
 	// are stored as they are.
 	Deliveries []*models.Delivery
+	// ClosePreviews closes the stream cards that earlier attempts left open and that no
+	// delivery finishes; a turn that has looked for its card itself does not need it.
+	ClosePreviews bool
 	// Remember, when set, is the session that the deliveries' texts are appended to as
 	// they are delivered, as for [Outbox].Enqueue.
 	Remember *models.Session

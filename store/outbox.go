@@ -33,7 +33,8 @@ type Outbox interface {
 	// died is returned again, marked ambiguous and with that attempt counted.
 	NextDelivery(ctx context.Context, c TargetClaim, now time.Time) (*models.Delivery, error)
 	// FinishDelivery stores what became of a delivery that was sending, and returns the
-	// target's next one as NextDelivery does. [ErrLeaseLost] if the claim is not the newest.
+	// target's next one as NextDelivery does. A final state forgets the stream card that
+	// the delivery finishes. [ErrLeaseLost] if the claim is not the newest.
 	FinishDelivery(ctx context.Context, c TargetClaim, r DeliveryResult) (*models.Delivery, error)
 	// ReleaseTarget hands a target back; a sending delivery stays as it is.
 	ReleaseTarget(ctx context.Context, c TargetClaim, delay time.Duration) error
@@ -42,11 +43,12 @@ type Outbox interface {
 	Delivery(ctx context.Context, id string) (*models.Delivery, error)
 	// ListDeliveries returns a page, newest first.
 	ListDeliveries(ctx context.Context, q DeliveryQuery) (items []*models.Delivery, nextCursor string, err error)
-	// RetryDelivery makes a failed or dead delivery pending again, under a new id if its
-	// idempotency window may have passed; [ErrConflict] in any other state.
+	// RetryDelivery makes a failed or dead delivery pending again, queued now, under a new
+	// id if its idempotency window may have passed; [ErrConflict] in any other state.
 	RetryDelivery(ctx context.Context, id string, now time.Time) (*models.Delivery, error)
-	// CloseTarget gives up everything that waits to be sent to a chat that is gone.
-	CloseTarget(ctx context.Context, channel, account, chatID, reason string, now time.Time) (int, error)
+	// CloseTarget gives up everything that waits to be sent to a chat that is gone, in all
+	// of its threads; for a target without a chat, to its user. [ErrInvalid] for neither.
+	CloseTarget(ctx context.Context, channel, account string, t models.Target, reason string, now time.Time) (int, error)
 }
 
 // DeliveryResult is what became of an attempt to send.
@@ -82,8 +84,6 @@ type Previews interface {
 	Preview(ctx context.Context, id string) (*models.Preview, error)
 	// UpdatePreviewState stores the adapter's state of a preview that is being finished.
 	UpdatePreviewState(ctx context.Context, id string, state []byte) error
-	// DeletePreview forgets a preview that was finished.
-	DeletePreview(ctx context.Context, id string) error
 	// TargetBusy reports whether something waits to be sent to the target.
 	TargetBusy(ctx context.Context, channel, account string, t models.Target) (bool, error)
 }

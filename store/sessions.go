@@ -94,7 +94,8 @@ type SessionTx interface {
 	// [ErrConflict] for the default slot.
 	DeleteSlot(slot string, now time.Time) error
 	// LastTurn returns the messages that the last turn of a slot answered, without their
-	// payloads, or [ErrNotFound]: also if they are no longer kept.
+	// payloads; none if they are no longer kept, or a turn of nobody's. [ErrNotFound] if
+	// there is no turn.
 	LastTurn(slot string) ([]*models.Inbound, error)
 	// UndoTurn sets the last turn of a slot aside from the context; nothing is deleted.
 	// What a summary stands for is not undone.

@@ -70,6 +70,7 @@ type Swept struct {
 	Deliveries int
 	Dedup      int
 	Aliases    int
+	Previews   int
 	// Messages were no longer reachable from any slot, or belonged to expired resets.
 	Messages int
 }

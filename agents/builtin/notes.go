@@ -75,7 +75,7 @@ func (t recallTool) Call(ctx context.Context, args json.RawMessage, _ string) (a
 	}
 	notes, err := t.set.notebook.Notes(ctx, key, models.MaxNotes)
 	if err != nil {
-		return agents.ToolResult{}, refused(err, "")
+		return agents.ToolResult{}, refused(err, "the notes cannot be read")
 	}
 	var lines []string
 	for _, n := range notes {

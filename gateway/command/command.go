@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +35,17 @@ type Command struct {
 // Call is one run of a command, inside the transaction that stores its outcome.
 // It may run more than once before it commits.
 type Call struct {
-	Args     string
-	Tx       store.SessionTx
-	Lang     text.Lang
-	Now      time.Time
-	Session  models.Session // the identity of the session, for when it must be created
+	Args    string
+	Tx      store.SessionTx
+	Lang    text.Lang
+	Now     time.Time
+	Session models.Session // the identity of the session, for when it must be created
+	// Place is the command's own in the order of the session: what was said later is none
+	// of its business.
+	Place int64
+	// Background is the key of the session whose observed talk this one reads.
+	Background string
+
 	Channel  string
 	Account  string
 	ChatID   string
@@ -64,6 +71,8 @@ type Call struct {
 	Ended []*models.Inbound
 	// Requeued is set if a message waits again.
 	Requeued string
+	// Emptied is set if the current slot was emptied: what was said later begins anew.
+	Emptied bool
 }
 
 // Run carries the command out and returns what it has to say.
@@ -86,7 +95,7 @@ var Table = []Command{
 	{Name: "reset", Aliases: []string{"重置"}, Destroys: true, AdminIfShared: true, Help: text.HelpReset, run: reset},
 	{Name: "stop", Aliases: []string{"停止"}, Help: text.HelpStop, run: stop},
 	{Name: "retry", Aliases: []string{"重试"}, Help: text.HelpRetry, run: retry},
-	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, AdminIfShared: true, Help: text.HelpUndo, run: undo},
+	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, Help: text.HelpUndo, run: undo},
 	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
 	{Name: "task", Usage: "add|list|pause|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
 	{Name: "remember", Usage: "[key=]text", Aliases: []string{"记住"}, Help: text.HelpRemember, run: remember},
@@ -164,13 +173,27 @@ func reset(c *Call) (string, error) {
 	if err := c.Tx.Create(&c.Session); err != nil {
 		return "", err
 	}
+	current, err := c.slots().Get(slot)
+	if err != nil {
+		return "", err
+	}
+	if current.Mode == models.SlotReadonly {
+		return text.Say(c.Lang, text.SlotReadonly, slot), nil
+	}
 	dropped, err := c.supersedeAll()
 	if err != nil {
 		return "", err
 	}
-	if err := c.Tx.Reset(slot, c.Now); err != nil {
+	observed := c.Place
+	if c.Background != c.Session.Key {
+		if observed, err = c.Tx.LastPlace(c.Background); err != nil {
+			return "", err
+		}
+	}
+	if err := c.Tx.Reset(slot, observed, c.Now); err != nil {
 		return "", err
 	}
+	c.Emptied = true
 	return withDropped(c.Lang, text.Say(c.Lang, text.ResetDone, slot), dropped), nil
 }
 
@@ -181,9 +204,15 @@ func withDropped(l text.Lang, answer string, dropped int) string {
 	return answer + "\n" + text.Say(l, text.ResetSuperseded, dropped)
 }
 
+// pending returns what was said before the command and has no outcome yet.
+func (c *Call) pending() ([]*models.Inbound, error) {
+	pending, err := c.Tx.Pending()
+	return slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Seq > c.Place }), err
+}
+
 // supersedeAll ends everything that runs or waits in the session.
 func (c *Call) supersedeAll() (int, error) {
-	pending, err := c.Tx.Pending()
+	pending, err := c.pending()
 	if err != nil || len(pending) == 0 {
 		return 0, err
 	}
@@ -200,15 +229,21 @@ func (c *Call) end(messages []*models.Inbound, o store.Outcome) error {
 	return c.Tx.Finish(ids, o, c.Now)
 }
 
+// isSenders reports whether a message is the command's sender's. Ids of people mean
+// something in their own account only.
+func (c *Call) isSenders(in *models.Inbound) bool {
+	return in.Channel == c.Channel && in.Account == c.Account && in.SenderID == c.SenderID
+}
+
 // stop ends what the sender has running and waiting; for an administrator all of it.
 func stop(c *Call) (string, error) {
-	pending, err := c.Tx.Pending()
+	pending, err := c.pending()
 	if err != nil {
 		return "", err
 	}
 	var mine []*models.Inbound
 	for _, in := range pending {
-		if c.Admin || in.SenderID == c.SenderID {
+		if c.Admin || c.isSenders(in) {
 			mine = append(mine, in)
 		}
 	}
@@ -222,7 +257,7 @@ func stop(c *Call) (string, error) {
 }
 
 func retry(c *Call) (string, error) {
-	last, err := c.Tx.LastRetryable(c.SenderID)
+	last, err := c.Tx.LastRetryable(c.Channel, c.Account, c.SenderID)
 	if errors.Is(err, store.ErrNotFound) {
 		return text.Say(c.Lang, text.NothingToRetry), nil
 	}
@@ -236,8 +271,21 @@ func retry(c *Call) (string, error) {
 	return text.Say(c.Lang, text.RetryQueued), nil
 }
 
+// undo sets the last turn aside: the sender's own, for an administrator anybody's.
 func undo(c *Call) (string, error) {
-	err := c.Tx.UndoTurn(c.Tx.CurrentSlot(), c.Now)
+	slot := c.Tx.CurrentSlot()
+	if c.Shared && !c.Admin {
+		last, err := c.Tx.LastTurn(slot)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return text.Say(c.Lang, text.NothingToUndo), nil
+		case err != nil:
+			return "", err
+		case len(last) == 0 || slices.ContainsFunc(last, func(in *models.Inbound) bool { return !c.isSenders(in) }):
+			return text.Say(c.Lang, text.NeedsAdmin), nil
+		}
+	}
+	err := c.Tx.UndoTurn(slot, c.Now)
 	if errors.Is(err, store.ErrNotFound) {
 		return text.Say(c.Lang, text.NothingToUndo), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -94,6 +95,12 @@ func problemOf(err error) *problem {
 		return &problem{code: models.CodeForbidden, message: "this account may not use that scope; the operator can allow it with allowScopes"}
 	case errors.Is(err, key.ErrInvalid):
 		return invalid(detail(err, key.ErrInvalid))
+	case errors.Is(err, slot.ErrNotFound):
+		return noSlot()
+	case errors.Is(err, slot.ErrExists):
+		return &problem{code: models.CodeSlotExists, message: "the session has a slot of that name"}
+	case errors.Is(err, slot.ErrReadonly):
+		return &problem{code: models.CodeSlotReadonly, message: "the slot is read-only"}
 	case errors.Is(err, store.ErrInvalid):
 		return invalid(detail(err, store.ErrInvalid))
 	case errors.Is(err, store.ErrTooLarge):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -110,7 +109,7 @@ type mergeBody struct {
 func (s *Server) listSlots(c *gin.Context) {
 	slots, err := s.deps.Slots.Slots(c.Request.Context(), keyOf(c))
 	if err != nil {
-		s.fail(c, slotFailure(err))
+		s.fail(c, sessionProblem(err))
 		return
 	}
 	c.JSON(http.StatusOK, pageOf(slots, ""))
@@ -181,7 +180,7 @@ func (s *Server) slot(c *gin.Context, status int, wrong error, do func(ctx conte
 	}
 	one, err := do(c.Request.Context())
 	if err != nil {
-		s.fail(c, slotFailure(err))
+		s.fail(c, sessionProblem(err))
 		return
 	}
 	c.JSON(status, one)
@@ -194,8 +193,7 @@ func (s *Server) deleteSlot(c *gin.Context) {
 		return
 	}
 	s.change(c, func(ctx context.Context, key string, dryRun bool) (gateway.Change, error) {
-		change, err := s.deps.Slots.DeleteSlot(ctx, key, id, dryRun)
-		return change, slotFailure(err)
+		return s.deps.Slots.DeleteSlot(ctx, key, id, dryRun)
 	})
 }
 
@@ -214,7 +212,7 @@ func (s *Server) mergeSlot(c *gin.Context) {
 	}
 	change, err := s.deps.Slots.MergeSlot(c.Request.Context(), keyOf(c), id, body.Into, body.Strategy)
 	if err != nil {
-		s.fail(c, slotFailure(err))
+		s.fail(c, sessionProblem(err))
 		return
 	}
 	c.JSON(http.StatusOK, change)
@@ -227,18 +225,4 @@ func slotInPath(c *gin.Context) (string, error) {
 		return "", noSlot()
 	}
 	return id, nil
-}
-
-// slotFailure translates what went wrong with a slot. What is missing besides
-// slots is the session.
-func slotFailure(err error) error {
-	switch {
-	case errors.Is(err, slot.ErrNotFound):
-		return noSlot()
-	case errors.Is(err, slot.ErrExists):
-		return &problem{code: models.CodeSlotExists, message: "the session has a slot of that name"}
-	case errors.Is(err, slot.ErrReadonly):
-		return &problem{code: models.CodeSlotReadonly, message: "the slot is read-only"}
-	}
-	return sessionProblem(err)
 }

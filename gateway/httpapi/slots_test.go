@@ -132,6 +132,9 @@ func TestReadonlySlot(t *testing.T) {
 	if n := len(w.model.Requests()); n != asked {
 		t.Error("the model was asked")
 	}
+	w.admin(http.MethodPost, path+"/reset", nil).want(http.StatusConflict, models.CodeSlotReadonly)
+	w.work(obj{"userId": "lin", "text": "/reset"}).ok()
+	same(t, "the slot", w.holds(path, "default"), "one", "one")
 	w.admin(http.MethodPatch, path+"/slots/default", obj{"mode": "full"}).ok()
 	w.work(obj{"userId": "lin", "text": "three"}).ok()
 }

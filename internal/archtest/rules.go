@@ -72,6 +72,8 @@ func Chatkeep() Rules {
 		Layers: []Layer{
 			{"cmd/...", []string{"..."}},
 			{"internal/crashtest/...", []string{"..."}}, // drives the whole program
+			{"internal/e2e/...", []string{"..."}},       // drives the whole gateway
+			{"examples/...", []string{"..."}},           // programs of users of the product
 			{"deploy", []string{"config"}},
 			{"internal/...", []string{"internal/...", "models"}},
 
@@ -107,7 +109,7 @@ func Chatkeep() Rules {
 		TestImports: []string{
 			"internal/...", "store", "models",
 			"store/memstore", "store/gormstore", "store/storetest", "sessionmgr/storagetest",
-			"agents", "agents/echo", "agents/openai", "agents/mcp", "agents/agenttest",
+			"agents", "agents/echo", "agents/openai", "agents/mcp", "agents/mcp/mcptest", "agents/agenttest",
 			"adapters", "adapters/adaptertest", "adapters/feishu/feishutest", "adapters/dingtalk/dingtalktest",
 		},
 

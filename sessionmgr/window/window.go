@@ -3,14 +3,15 @@ package window
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
 )
 
-// ErrTooLarge is returned when the system prompt and the newest user message
-// alone do not fit the window.
+// ErrTooLarge is returned when the system prompt and the new user messages alone do
+// not fit the window, or when several new messages are more than MaxMessages.
 var ErrTooLarge = errors.New("message does not fit the context window")
 
 // Input is the state that a context is a function of. Nothing in it is changed.
@@ -23,9 +24,12 @@ type Input struct {
 	// History is the slot's stored messages, oldest first: the newest are enough,
 	// and for a Focus that keeps the system message the first stored one as well.
 	History []*models.SessionMessage
-	// Observed is what stands between the history and User, oldest first: group
-	// talk, which has its Observed set, and earlier messages of the same turn.
+	// Observed is what stands between the history and Earlier, oldest first: group
+	// talk, which has its Observed set.
 	Observed []*models.SessionMessage
+	// Earlier are the messages that are answered together with User, oldest first. They
+	// are sent whole, as it is.
+	Earlier []*models.SessionMessage
 	// User is the new message; nil shows what would be sent before it.
 	User *models.SessionMessage
 	// Named puts the speaker's name before user texts: the session has several.
@@ -115,6 +119,9 @@ func Build(in Input) (*Output, error) {
 	body = body[len(leading):]
 	b.boundToolResults(body)
 	user := b.user()
+	if most := in.Limits.MaxMessages; len(user) > 1 && !within(most, len(user)) {
+		return nil, fmt.Errorf("%w: %d new messages, %d are allowed", ErrTooLarge, len(user), most)
+	}
 	if need := total(head.prompt) + total(user); b.maxTokens > 0 && need > b.maxTokens {
 		return nil, fmt.Errorf("%w: %d tokens, %d are free", ErrTooLarge, need, b.maxTokens)
 	}
@@ -151,15 +158,19 @@ func (b *builder) system() (s systemPart) {
 // last, where they do not fit.
 type systemPart struct{ prompt, optional []Message }
 
-// user returns the new message as a list of one, or of none.
+// user returns the new messages; there may be none.
 func (b *builder) user() []Message {
-	if b.in.User == nil {
-		return nil
+	var out []Message
+	for _, original := range append(slices.Clip(b.in.Earlier), b.in.User) {
+		if original == nil {
+			continue
+		}
+		m := original.Clone()
+		m.Role, m.ToolCalls, m.ToolCallID = models.RoleUser, nil, ""
+		m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
+		out = append(out, b.measureAs(original, m, PrunedNot))
 	}
-	m := b.in.User.Clone()
-	m.Role, m.ToolCalls, m.ToolCallID = models.RoleUser, nil, ""
-	m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
-	return []Message{b.measureAs(b.in.User, m, PrunedNot)}
+	return out
 }
 
 // load copies stored messages into what the model sees of them.

@@ -143,9 +143,6 @@ func (x *sessionTx) recent(where string, args ...any) ([]*models.Inbound, error)
 		append([]any{x.lane.Sid, finished, x.lane.LastSeq - recentWindow}, args...)...); err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 {
-		return nil, store.ErrNotFound
-	}
 	return inboundModels(rows)
 }
 
@@ -153,6 +150,9 @@ func (x *sessionTx) LastRetryable(channel, account, senderID string) (*models.In
 	found, err := x.recent("i.sender_id = ? AND i.channel = ? AND i.account = ? AND i.kind = ? AND i.state IN (?, ?, ?) AND LENGTH(i.payload) > 0",
 		senderID, channel, account, string(models.KindMessage),
 		string(models.InboundFailed), string(models.InboundDead), string(models.InboundCancelled))
+	if err == nil && len(found) == 0 {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -224,8 +224,6 @@ func (x *sessionTx) Deliver(deliveries []*models.Delivery) error {
 	if c.err != nil {
 		return c.err
 	}
-	if _, err := x.store.insertDeliveries(x.tx, deliveries, laneOf(x.lane), nil); err != nil {
-		return err
-	}
-	return markClosing(x.tx, deliveries)
+	_, err := x.store.insertDeliveries(x.tx, deliveries, laneOf(x.lane), nil)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -51,7 +52,7 @@ func parseCursor(text string) (cursor, error) {
 	}
 	at, errAt := strconv.ParseInt(parts[0], 10, 64)
 	skip, errSkip := strconv.Atoi(parts[1])
-	if errAt != nil || errSkip != nil || skip < 0 {
+	if errAt != nil || errSkip != nil || skip < 0 || !utf8.ValidString(parts[2]) || strings.ContainsRune(parts[2], 0) {
 		return cursor{}, bad
 	}
 	return cursor{set: true, at: at, skip: skip, id: parts[2]}, nil

@@ -36,8 +36,13 @@ func targetID(channel, account string, t models.Target) []byte {
 	return hash("user", channel, account, t.UserID, t.ThreadID)
 }
 
-// chatHash finds all targets of a chat, whatever the thread.
-func chatHash(channel, account, chatID string) []byte { return hash("chat", channel, account, chatID) }
+// chatHash finds all targets of a chat, or of a user without one, whatever the thread.
+func chatHash(channel, account string, t models.Target) []byte {
+	if t.ChatID != "" {
+		return hash("chat", channel, account, t.ChatID)
+	}
+	return hash("user", channel, account, t.UserID)
+}
 
 const (
 	targetPlacesAndWake = `INSERT INTO targets (id, chat, channel, account, due_at, fence, attempts, lease_owner, last_seq)
@@ -104,7 +109,7 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 	for i, d := range order {
 		id := targetID(d.Channel, d.Account, d.Target)
 		n := counts[string(id)]
-		chat := chatHash(d.Channel, d.Account, d.Target.ChatID)
+		chat := chatHash(d.Channel, d.Account, d.Target)
 		if i == 0 && ask != nil {
 			lease := millis(ask.request.Lease)
 			_, err = t.exec(targetPlacesAndClaim, id, chat, d.Channel, d.Account, lease, ask.token, n, n, ask.token, lease)
@@ -129,6 +134,7 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 	for i, d := range deliveries {
 		stored := *d
 		d := &stored
+		d.QueuedAt = d.CreatedAt
 		var target any
 		queued, sendFence := 0, int64(0)
 		if d.State != models.DeliveryDelivered {
@@ -147,11 +153,14 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 			return out, err
 		}
 	}
-	return out, insertRows(t, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows)
+	if err := insertRows(t, "INSERT INTO deliveries ("+deliveryInsert+") VALUES ", rows); err != nil {
+		return out, err
+	}
+	return out, markClosing(t, deliveries)
 }
 
 const deliveryInsert = `id, target_id, seq, queued, sid, lane_seq, inbound_id, session_key, channel, account, state, kind, part, parts, text, files, target,
-	attempts, next_attempt_at, first_sent_at, send_fence, ambiguous, error, platform_message_id, preview, created_at, delivered_at`
+	attempts, next_attempt_at, first_sent_at, send_fence, ambiguous, error, platform_message_id, preview, created_at, delivered_at, queued_at`
 
 func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64, lane *laneRef) ([]any, error) {
 	files, err := encode(d.Files, len(d.Files) == 0)
@@ -169,7 +178,7 @@ func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64,
 	}
 	return []any{d.ID, target, d.Seq, queued, sid, laneSeq, d.InboundID, d.SessionKey, d.Channel, d.Account, string(d.State), string(d.Kind), d.Part, d.Parts,
 		d.Text, files, to, d.Attempts, nullTime(d.NextAttemptAt), nullMicros(d.FirstSentAt), sendFence, bit(d.Ambiguous), clip(d.Error, models.MaxError), d.PlatformMessageID, d.Preview,
-		micros(d.CreatedAt), nullTime(d.DeliveredAt)}, nil
+		micros(d.CreatedAt), nullTime(d.DeliveredAt), micros(d.CreatedAt)}, nil
 }
 
 // Bounds of one multi-row INSERT: below max_allowed_packet and SQLite's 32,766 parameters.

@@ -3,6 +3,8 @@ package gormstore
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -50,19 +52,21 @@ func (s *Store) ListDeliveries(ctx context.Context, q store.DeliveryQuery) ([]*m
 	if q.State != "" {
 		states = []models.DeliveryState{q.State}
 	}
+	// One range of index deliveries_state for each state, in one statement: a row that
+	// changes its state meanwhile is in exactly one of them.
+	var ranges []string
+	var args []any
+	for i, state := range states {
+		where, some := at.after("d.created_at", "d.id", string(state))
+		ranges = append(ranges, "SELECT * FROM (SELECT "+deliveryColumns+" FROM deliveries d"+joinDeliveryLane+
+			" WHERE d.state = ?"+where+" ORDER BY d.created_at DESC, d.id DESC LIMIT ?) s"+strconv.Itoa(i))
+		args = append(append(args, some...), limit+1)
+	}
 	var rows []deliveryRow
 	err = s.read(ctx, "list deliveries", func(t *tx) error {
 		rows = nil
-		for _, state := range states {
-			where, args := at.after("d.created_at", "d.id", string(state))
-			var some []deliveryRow
-			if _, err := t.find(&some, "SELECT "+deliveryColumns+" FROM deliveries d"+joinDeliveryLane+
-				" WHERE d.state = ?"+where+" ORDER BY d.created_at DESC, d.id DESC LIMIT ?", append(args, limit+1)...); err != nil {
-				return err
-			}
-			rows = append(rows, some...)
-		}
-		return nil
+		_, err := t.find(&rows, strings.Join(ranges, " UNION ALL "), args...)
+		return err
 	})
 	if err != nil {
 		return nil, "", err
@@ -99,7 +103,7 @@ func (s *Store) RetryDelivery(ctx context.Context, id string, now time.Time) (*m
 		if len(row.TargetID) == 0 || d.State != models.DeliveryFailed && d.State != models.DeliveryDead {
 			return fmt.Errorf("delivery is %s: %w", d.State, store.ErrConflict)
 		}
-		if _, err := t.exec(targetPlacesAndWake, row.TargetID, chatHash(d.Channel, d.Account, d.Target.ChatID), d.Channel, d.Account, 1, 1); err != nil {
+		if _, err := t.exec(targetPlacesAndWake, row.TargetID, chatHash(d.Channel, d.Account, d.Target), d.Channel, d.Account, 1, 1); err != nil {
 			return err
 		}
 		var target targetRow
@@ -107,11 +111,12 @@ func (s *Store) RetryDelivery(ctx context.Context, id string, now time.Time) (*m
 			return err
 		}
 		d.Seq, d.State, d.Attempts, d.Error, d.NextAttemptAt, d.DeliveredAt = target.LastSeq, models.DeliveryPending, 0, "", nil, nil
+		d.QueuedAt = now
 		if !d.FirstSentAt.IsZero() && now.Sub(d.FirstSentAt) >= retryKeepsID {
 			d.ID, d.FirstSentAt = fresh, time.Time{}
 		}
-		n, err := t.exec(`UPDATE deliveries SET id = ?, seq = ?, state = ?, queued = 1, attempts = 0, error = '', next_attempt_at = NULL, first_sent_at = ?
-			WHERE id = ? AND state = ?`, d.ID, d.Seq, string(d.State), nullMicros(d.FirstSentAt), id, row.State)
+		n, err := t.exec(`UPDATE deliveries SET id = ?, seq = ?, state = ?, queued = 1, attempts = 0, error = '', next_attempt_at = NULL, first_sent_at = ?, queued_at = ?
+			WHERE id = ? AND state = ?`, d.ID, d.Seq, string(d.State), nullMicros(d.FirstSentAt), micros(now), id, row.State)
 		if err == nil && n == 0 {
 			err = store.ErrConflict
 		}
@@ -124,13 +129,16 @@ func (s *Store) RetryDelivery(ctx context.Context, id string, now time.Time) (*m
 	return out, nil
 }
 
-// CloseTarget gives up everything that waits to be sent to a chat. An attempt
-// that is under way ends by itself.
-func (s *Store) CloseTarget(ctx context.Context, channel, account, chatID, reason string, now time.Time) (int, error) {
+// CloseTarget gives up everything that waits to be sent to a chat or, without one,
+// to a user. An attempt that is under way ends by itself.
+func (s *Store) CloseTarget(ctx context.Context, channel, account string, to models.Target, reason string, now time.Time) (int, error) {
+	if to.ChatID == "" && to.UserID == "" {
+		return 0, fmt.Errorf("close target: neither chat nor user: %w", store.ErrInvalid)
+	}
 	var targets [][]byte
 	err := s.read(ctx, "close target", func(t *tx) error {
 		targets = nil
-		_, err := t.find(&targets, "SELECT id FROM targets WHERE chat = ?", chatHash(channel, account, chatID))
+		_, err := t.find(&targets, "SELECT id FROM targets WHERE chat = ?", chatHash(channel, account, to))
 		return err
 	})
 	total := 0
@@ -140,6 +148,10 @@ func (s *Store) CloseTarget(ctx context.Context, channel, account, chatID, reaso
 		}
 		err = s.write(ctx, "close target", func(t *tx) error {
 			if _, err := t.exec("UPDATE targets SET last_seq = last_seq WHERE id = ?", id); err != nil { // takes its lock
+				return err
+			}
+			if _, err := t.exec(`DELETE FROM previews WHERE id IN (SELECT preview FROM deliveries
+				WHERE target_id = ? AND queued = 1 AND state = ? AND preview <> '')`, id, string(models.DeliveryPending)); err != nil {
 				return err
 			}
 			n, err := t.exec("UPDATE deliveries SET state = ?, queued = 0, error = ?, next_attempt_at = NULL WHERE target_id = ? AND queued = 1 AND state = ?",

@@ -33,6 +33,7 @@ type deliveryRow struct {
 	Preview           string
 	CreatedAt         int64
 	DeliveredAt       sql.NullInt64
+	QueuedAt          sql.NullInt64
 	// Hidden is set if the session was deleted since: the texts may not be read.
 	Hidden int
 }
@@ -41,7 +42,7 @@ type deliveryRow struct {
 const (
 	deliveryColumns = `d.id, d.target_id, d.seq, d.inbound_id, d.session_key, d.channel, d.account, d.state, d.kind, d.part, d.parts,
 		d.text, d.files, d.target, d.attempts, d.next_attempt_at, d.first_sent_at, d.send_fence, d.ambiguous, d.error, d.platform_message_id, d.preview,
-		d.created_at, d.delivered_at, CASE WHEN l.deleted_seq > 0 AND l.deleted_seq >= d.lane_seq THEN 1 ELSE 0 END AS hidden`
+		d.created_at, d.delivered_at, d.queued_at, CASE WHEN l.deleted_seq > 0 AND l.deleted_seq >= d.lane_seq THEN 1 ELSE 0 END AS hidden`
 	joinDeliveryLane = ` LEFT JOIN lanes l ON l.sid = d.sid`
 )
 
@@ -72,6 +73,10 @@ func (r *deliveryRow) model() (*models.Delivery, error) {
 		NextAttemptAt: timePointer(r.NextAttemptAt), Error: r.Error.String, PlatformMessageID: r.PlatformMessageID,
 		CreatedAt: fromMicros(r.CreatedAt), DeliveredAt: timePointer(r.DeliveredAt), Kind: models.DeliveryKind(r.Kind),
 		Seq: r.Seq, Part: r.Part, Parts: r.Parts, Files: files, FirstSentAt: fromNull(r.FirstSentAt), Ambiguous: r.Ambiguous != 0, Preview: r.Preview,
+		QueuedAt: fromMicros(r.CreatedAt),
+	}
+	if r.QueuedAt.Valid {
+		d.QueuedAt = fromMicros(r.QueuedAt.Int64)
 	}
 	if r.Hidden != 0 {
 		d.Text, d.Files = "", nil

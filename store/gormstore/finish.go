@@ -38,8 +38,17 @@ func (s *Store) finish(t *tx, lane laneRow, ids []string, o store.Outcome, now t
 
 // closePreviews sends what finishes the stream cards that the messages have open.
 func (s *Store) closePreviews(t *tx, lane laneRow, inboundIDs []string, now time.Time) error {
+	return s.closeOpen(t, lane, now, "p.closing = 0 AND p.inbound_id IN "+values(1, len(inboundIDs)), anys(inboundIDs)...)
+}
+
+// closeAllPreviews does so for all cards of a session whose deliveries were given up.
+func (s *Store) closeAllPreviews(t *tx, lane laneRow, now time.Time) error {
+	return s.closeOpen(t, lane, now, "p.closing = 0 AND p.sid = ?", lane.Sid)
+}
+
+func (s *Store) closeOpen(t *tx, lane laneRow, now time.Time, where string, args ...any) error {
 	var open []previewRow
-	if _, err := t.find(&open, "SELECT "+previewColumns+" FROM previews p WHERE p.closing = 0 AND p.inbound_id IN "+values(1, len(inboundIDs)), anys(inboundIDs)...); err != nil || len(open) == 0 {
+	if _, err := t.find(&open, "SELECT "+previewColumns+" FROM previews p WHERE "+where, args...); err != nil || len(open) == 0 {
 		return err
 	}
 	deliveries := make([]*models.Delivery, len(open))

@@ -117,6 +117,7 @@ func (s *Store) openMySQL(ctx context.Context, cfg Config) error {
 	// trip less for each.
 	dsn = dsn.Clone()
 	dsn.Params["autocommit"] = "0"
+	dsn.DialFunc = dialWire
 	if s.writer, err = facts.pool(dsn, max(cfg.MaxOpenConns-readers, 1)); err != nil {
 		return err
 	}
@@ -130,7 +131,11 @@ func (f serverFacts) pool(dsn *driverlib.Config, n int) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gormstore: MySQL DSN: %w", err)
 	}
-	pool := sql.OpenDB(preparing{readCommitted{connector}})
+	var made driver.Connector = preparing{readCommitted{connector}}
+	if dsn.DialFunc != nil {
+		made = bounding{made}
+	}
+	pool := sql.OpenDB(made)
 	pool.SetMaxOpenConns(n)
 	pool.SetMaxIdleConns(n)
 	pool.SetConnMaxLifetime(f.below(maxLifetime))

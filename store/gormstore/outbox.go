@@ -351,6 +351,13 @@ func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResul
 			return nil, cmp.Or(err, store.ErrNotFound)
 		}
 	}
+	if n > 0 && queued == 0 {
+		// Not before: whoever comes after a death in between would find no card, and send
+		// as a second message what the card shows already.
+		if _, err := t.exec("DELETE FROM previews WHERE id IN (SELECT preview FROM deliveries WHERE id = ? AND preview <> '')", r.ID); err != nil {
+			return nil, err
+		}
+	}
 	if n > 0 && state == models.DeliveryDelivered {
 		var row rememberRow
 		if _, err := t.find(&row, "SELECT state, text, remember FROM deliveries WHERE id = ? AND remember IS NOT NULL", r.ID); err != nil {

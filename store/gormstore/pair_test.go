@@ -18,9 +18,9 @@ import (
 const (
 	// minPairs are what the medians of a benchmark need.
 	minPairs = 20
-	// minRatio is below what is measured on a busy machine (0.4 to 0.5 at 8 writers) and
-	// above what a statement that locks many rows, or waits for one, leaves.
-	minRatio = 0.3
+	// minRatio is well below what is measured (0.3 on an overloaded machine to 0.5 on a
+	// quiet one, at 8 writers): it catches waits for locks and whole scans, no lost percents.
+	minRatio = 0.2
 )
 
 // BenchmarkAppendTurn compares AppendMessages with the bare insert. One operation is a

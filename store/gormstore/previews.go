@@ -103,14 +103,6 @@ func (s *Store) UpdatePreviewState(ctx context.Context, id string, state []byte)
 	})
 }
 
-// DeletePreview forgets a stream card; one that is not there is forgotten already.
-func (s *Store) DeletePreview(ctx context.Context, id string) error {
-	return s.autocommit(ctx, "delete preview", func(t *tx) error {
-		_, err := t.exec("DELETE FROM previews WHERE id = ?", id)
-		return err
-	})
-}
-
 // TargetBusy reports whether something waits to be sent to the target.
 func (s *Store) TargetBusy(ctx context.Context, channel, account string, target models.Target) (bool, error) {
 	var busy int64

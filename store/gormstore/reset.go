@@ -104,6 +104,9 @@ func (x *sessionTx) Delete(now time.Time) error {
 		next_attempt_at = NULL WHERE sid = ? AND queued = 1`, string(models.DeliveryFailed), x.lane.Sid); err != nil {
 		return err
 	}
+	if _, err := x.tx.exec("UPDATE previews SET closing = 0 WHERE sid = ?", x.lane.Sid); err != nil { // what would have finished them is gone
+		return err
+	}
 	var pending []string
 	if _, err := x.tx.find(&pending, "SELECT id FROM inbound WHERE sid = ? AND queued IN (?, ?)", x.lane.Sid, inLane, around); err != nil {
 		return err
@@ -118,6 +121,9 @@ func (x *sessionTx) Delete(now time.Time) error {
 	}
 	if _, err := x.store.finish(x.tx, x.lane, pending, store.Outcome{
 		State: models.InboundSuperseded, Code: models.CodeSuperseded, Error: "the session was deleted"}, now); err != nil {
+		return err
+	}
+	if err := x.store.closeAllPreviews(x.tx, x.lane, now); err != nil {
 		return err
 	}
 	for _, sql := range []string{

@@ -103,6 +103,15 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 	if err := rememberOnDelivery(t, c.Deliveries, c.Remember); err != nil {
 		return nil, err
 	}
+	if c.ClosePreviews {
+		ids := make([]string, len(c.Inbounds))
+		for i, in := range c.Inbounds {
+			ids[i] = in.ID
+		}
+		if err := s.closePreviews(t, row.Lane, ids, c.Now); err != nil {
+			return nil, err
+		}
+	}
 	out := &store.TurnCommitted{Waiting: sent.waiting, Target: sent.claim, First: sent.first}
 	if !sent.asked {
 		if out.Waiting, err = waiting(t, row.Lane.Sid); err != nil {

@@ -126,7 +126,8 @@ func (s *Store) write(ctx context.Context, op string, fn func(*tx) error) error 
 			return nil
 		}
 		again = again || errors.Is(err, errUnknownCommit)
-		if try == maxTries || !(lockLost(err) || connectionLost(err) || errors.Is(err, errUnknownCommit)) {
+		late := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errUnknownCommit)
+		if try == maxTries || late || !(lockLost(err) || connectionLost(err) || errors.Is(err, errUnknownCommit)) {
 			return s.mapError(ctx, op, err)
 		}
 		s.log.DebugContext(ctx, "transaction is run again", "op", op, "try", try, "error", errorClass(err))
@@ -145,8 +146,9 @@ func (s *Store) once(ctx context.Context, again bool, fn func(*tx) error) (err e
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	run, cancel := detach(ctx)
+	run, cancel := s.bound(ctx)
 	defer cancel()
+	defer func() { err = overdue(run, err) }()
 	open := true
 	defer func() { // also when fn panics
 		if open {
@@ -202,6 +204,26 @@ func (s *Store) session(ctx context.Context, pool gorm.ConnPool) *tx {
 func (s *Store) pause(ctx context.Context, try int) error {
 	base := 5 * time.Millisecond << (try - 1)
 	return clock.Sleep(ctx, clock.Real(), base+rand.N(base))
+}
+
+// bound is [detach] for the statements of a transaction.
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.dialect.driver != MySQL {
+		return detach(ctx)
+	}
+	run := deadlineOnly{context.WithoutCancel(ctx), clock.Real().Now().Add(writeTimeout)}
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(run.deadline) {
+		run.deadline = deadline
+	}
+	return run, func() {}
+}
+
+// overdue tells a connection that was given up at the deadline from one that was lost.
+func overdue(ctx context.Context, err error) error {
+	if deadline, ok := ctx.Deadline(); ok && connectionLost(err) && !clock.Real().Now().Before(deadline) {
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return err
 }
 
 // detach keeps the deadline of ctx but not its cancellation.

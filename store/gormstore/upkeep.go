@@ -12,6 +12,10 @@ import (
 // used. People come back to old threads; an alias is a few bytes.
 const aliasLife = 400 * 24 * time.Hour
 
+// previewLife is how long a stream card is remembered: far longer than a turn and its
+// delivery take. What is left then belongs to nobody.
+const previewLife = 7 * 24 * time.Hour
+
 // Sweep removes what is over, a batch of each kind, each in its own transaction.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep store.Retention, batch int) (out store.Swept, err error) {
 	batch = min(max(batch, 1), maxIDs)
@@ -33,6 +37,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep store.Retention, 
 		{aliasLife, &out.Aliases, func() (int, error) {
 			return s.sweepOld(ctx, "thread_aliases", "alias_hash", "used_at", before(aliasLife), batch)
 		}},
+		{previewLife, &out.Previews, func() (int, error) { return s.sweepPreviews(ctx, before(previewLife), batch) }},
 	}
 	for _, step := range steps {
 		if step.keep <= 0 {
@@ -90,6 +95,21 @@ func (s *Store) sweepOld(ctx context.Context, table, key, column string, before 
 			return err
 		}
 		n, err := t.exec("DELETE FROM "+table+" WHERE "+column+" < ? AND "+key+" IN "+values(1, len(keys)), append([]any{before}, anys(keys)...)...)
+		total = int(n)
+		return err
+	})
+	return total, err
+}
+
+// sweepPreviews removes the oldest stream cards. There is a row only for what is being
+// answered now: few enough to look at all of them.
+func (s *Store) sweepPreviews(ctx context.Context, before int64, batch int) (total int, err error) {
+	err = s.autocommit(ctx, "sweep previews", func(t *tx) error {
+		var ids []string
+		if _, err := t.find(&ids, "SELECT id FROM previews WHERE created_at < ? LIMIT ?", before, batch); err != nil || len(ids) == 0 {
+			return err
+		}
+		n, err := t.exec("DELETE FROM previews WHERE created_at < ? AND id IN "+values(1, len(ids)), append([]any{before}, anys(ids)...)...)
 		total = int(n)
 		return err
 	})
@@ -223,6 +243,11 @@ func (s *Store) eraseLane(ctx context.Context, p erasureRow, batch int) (total i
 		}
 		if total >= batch { // perhaps not all
 			return nil
+		}
+		// Cards that nothing will finish any more.
+		if _, err := t.exec(`DELETE FROM previews WHERE sid = ? AND inbound_id NOT IN (SELECT id FROM inbound WHERE sid = ? AND queued = 1)
+			AND id NOT IN (SELECT preview FROM deliveries WHERE sid = ? AND queued = 1)`, p.Ref, p.Ref, p.Ref); err != nil {
+			return err
 		}
 		if _, err := t.exec("DELETE FROM erasures WHERE kind = 'lane' AND ref = ? AND through = ?", p.Ref, p.Through); err != nil {
 			return err

@@ -20,6 +20,8 @@ func changeTests() []test {
 		{"Requeue", changeRequeue},
 		{"LastRetryable", changeLastRetryable},
 		{"Pending", changePending},
+		{"Rebind", changeRebind},
+		{"LastTurn", changeLastTurn},
 	}
 }
 
@@ -246,9 +248,79 @@ func changeLastRetryable(f *fixture) {
 	in, err = last("lin")
 	f.ok(err)
 	equal(f, "message", in.ID, r.Inbound.ID)
-	f.turn(key, "done", from("lin"))
-	_, err = last("lin")
+	f.turn(key, "done", from("lin")) // a later success does not count
+	in, err = last("lin")
+	f.ok(err)
+	equal(f, "message", in.ID, r.Inbound.ID)
+	f.change(key, func(tx store.SessionTx) error {
+		for _, other := range [][2]string{{"api", "main"}, {"feishu", "other"}} { // who has the id by chance
+			_, err = tx.LastRetryable(other[0], other[1], "lin")
+			f.fails(err, store.ErrNotFound)
+		}
+		return nil
+	})
+}
+
+func changeRebind(f *fixture) {
+	key := f.key()
+	turn := f.start(key)
+	running, waits := turn.Inbounds[0], f.waiting(key)
+	f.change(key, func(tx store.SessionTx) error {
+		f.ok(tx.Create(NewSession(key, f.now)))
+		f.ok(tx.CreateSlot(&models.ContextSlot{ID: "trip", Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, CreatedAt: f.now}))
+		f.ok(tx.Reset(models.DefaultSlot, 0, f.now))
+		return tx.Rebind([]string{running.ID, waits.ID}, "trip")
+	})
+	f.state(models.InboundReceived, running.ID, waits.ID)
+	_, err := f.CommitTurn(f.ctx, f.answer(turn, "too late"))
+	f.fails(err, store.ErrStopped)
+	stopped, err := f.StoppedTurns(f.ctx, []string{running.ID})
+	f.ok(err)
+	equal(f, "stopped", stopped, []string{running.ID})
+	for _, in := range []*models.Inbound{running, waits} { // at their places
+		turn = f.begin(turn.Claim)
+		equal(f, "turn", ids(turn.Inbounds), []string{in.ID})
+		equal(f, "slot", turn.Inbounds[0].Slot, "trip")
+		equal(f, "attempts", turn.Inbounds[0].Attempts, 0)
+		c := f.answer(turn, "answer", keep(longLease))
+		c.Slot = "trip"
+		if kept := f.commit(c).Kept; kept != nil {
+			turn.Claim = *kept
+		}
+	}
+	equal(f, "history", len(f.history(key, "trip")), 4)
+	err = f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Rebind([]string{running.ID}, "trip") })
+	f.fails(err, store.ErrConflict)
+}
+
+func changeLastTurn(f *fixture) {
+	key := f.key()
+	last := func() (in []*models.Inbound, err error) {
+		f.change(key, func(tx store.SessionTx) error {
+			in, err = tx.LastTurn(models.DefaultSlot)
+			return nil
+		})
+		return in, err
+	}
+	_, err := last()
 	f.fails(err, store.ErrNotFound)
+	first := f.turn(key, "one", from("lin"))
+	second := f.turn(key, "two", from("wang"))
+	failed(f, key)
+	in, err := last()
+	f.ok(err)
+	equal(f, "answered", ids(in), []string{second.ID})
+	equal(f, "sender", in[0].SenderID, "wang")
+	f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) })
+	in, err = last()
+	f.ok(err)
+	equal(f, "answered", ids(in), []string{first.ID})
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.Append(models.DefaultSlot, []*models.SessionMessage{{ID: f.id("msg"), Role: models.RoleAssistant, Content: "pushed", CreatedAt: f.now}}, f.now)
+	})
+	in, err = last()
+	f.ok(err)
+	equal(f, "answered by what nobody asked for", len(in), 0)
 }
 
 func changePending(f *fixture) {

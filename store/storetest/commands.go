@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 func commandTests() []test {
@@ -9,6 +10,7 @@ func commandTests() []test {
 		{"NeverWaitsBehindATurn", commandBesideTurn},
 		{"IsClaimedAfterItsProcessDied", commandRecovered},
 		{"FinishedIsNotClaimed", commandFinished},
+		{"InOrder", commandOrder},
 	}
 }
 
@@ -68,4 +70,30 @@ func commandFinished(f *fixture) {
 		}
 		return len(got) == 1 && got[0].ID == dead.Inbound.ID
 	})
+}
+
+func commandOrder(f *fixture) {
+	key := f.key()
+	first := func() (in *models.Inbound, err error) {
+		f.change(key, func(tx store.SessionTx) error {
+			in, err = tx.FirstCommand()
+			return nil
+		})
+		return in, err
+	}
+	_, err := first()
+	f.fails(err, store.ErrNotFound)
+	f.waiting(key) // no command
+	one := f.waiting(key, kind(models.KindCommand))
+	two := f.waiting(key, kind(models.KindCommand))
+	f.waiting(f.key(), kind(models.KindCommand))
+	for _, want := range []*models.Inbound{one, two} {
+		got, err := first()
+		f.ok(err)
+		equal(f, "first command", got.ID, want.ID)
+		equal(f, "payload", string(got.Payload), string(want.Payload))
+		f.finish(key, models.InboundDone, want.ID)
+	}
+	_, err = first()
+	f.fails(err, store.ErrNotFound)
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,7 +27,9 @@ func runFaults(t *testing.T, o Options) {
 	for _, op := range operations() {
 		t.Run(op.name, func(t *testing.T) {
 			g := *f
-			g.reporter = t
+			ctx, cancel := context.WithTimeout(t.Context(), testTimeout) // each operation has its own
+			defer cancel()
+			g.ctx, g.reporter = ctx, t
 			checkFaults(&g, &in, op)
 		})
 	}
@@ -101,7 +104,9 @@ func (s *scene) look(f *fixture) string {
 	})
 	fmt.Fprintln(&b, len(pending), "pending")
 	for _, slot := range slots {
-		fmt.Fprintln(&b, slot.ID, slot.Mode, slot.Current, slot.MessageCount, f.history(s.key, slot.ID), f.context(s.key, slot.ID), f.load(s.key, slot.ID).Forms)
+		fmt.Fprintln(&b, slot.ID, slot.Mode, slot.Current, slot.MessageCount, f.history(s.key, slot.ID))
+		c := f.load(s.key, slot.ID)
+		fmt.Fprintln(&b, contents(c.Messages), c.Summary != nil, c.Forms)
 	}
 	fmt.Fprintln(&b, f.kept(s.key))
 	for _, id := range s.inbounds {

@@ -11,6 +11,8 @@ func observedTests() []test {
 	return []test{
 		{"NewestSinceOldestFirst", observedWindow},
 		{"TakenInByATurn", observedTaken},
+		{"Recalled", observedRecalled},
+		{"ForgottenByReset", observedReset},
 	}
 }
 
@@ -56,6 +58,57 @@ func observedTaken(f *fixture) {
 	equal(f, "observed seq", c.ObservedSeq, talk.Seq)
 	f.turn(key, "another") // takes nothing in and forgets nothing
 	c, err = f.LoadContext(f.ctx, key, models.DefaultSlot, 10)
+	f.ok(err)
+	equal(f, "observed seq", c.ObservedSeq, talk.Seq)
+}
+
+func observedRecalled(f *fixture) {
+	key := f.key()
+	talk, other := f.waiting(key, kind(models.KindObserved)), f.waiting(key, kind(models.KindObserved))
+	f.erase(key, talk.ID)
+	got, err := f.Observed(f.ctx, key, 0, f.at(-time.Hour), 10)
+	f.ok(err)
+	equal(f, "observed", ids(got), []string{other.ID})
+	recalled := f.inbound(talk.ID)
+	equal(f, "state", recalled.State, models.InboundCancelled)
+	equal(f, "text", len(recalled.Payload), 0)
+
+	// Only what is taken back ends so.
+	err = f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error {
+		return tx.Finish([]string{other.ID}, store.Outcome{State: models.InboundCancelled}, f.now)
+	})
+	f.fails(err, store.ErrConflict)
+
+	// It cannot run again.
+	waits := f.waiting(key, from("lin"))
+	f.erase(key, waits.ID)
+	err = f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.Requeue(waits.ID, f.now) })
+	f.fails(err, store.ErrConflict)
+	f.change(key, func(tx store.SessionTx) error {
+		_, err := tx.LastRetryable(waits.Channel, waits.Account, waits.SenderID)
+		f.fails(err, store.ErrNotFound)
+		return nil
+	})
+	f.noLane()
+}
+
+func observedReset(f *fixture) {
+	key, other := f.key(), f.key()
+	f.turn(key, "answer")
+	var talk *models.Inbound
+	for range 5 {
+		talk = f.waiting(other, kind(models.KindObserved))
+	}
+	f.change(key, func(tx store.SessionTx) error {
+		place, err := tx.LastPlace(other)
+		f.ok(err)
+		equal(f, "last place of another session", place, talk.Seq)
+		none, err := tx.LastPlace(f.key())
+		f.ok(err)
+		equal(f, "last place of no session", none, int64(0))
+		return tx.Reset(models.DefaultSlot, place, f.now)
+	})
+	c, err := f.LoadContext(f.ctx, key, models.DefaultSlot, 10)
 	f.ok(err)
 	equal(f, "observed seq", c.ObservedSeq, talk.Seq)
 }

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -12,6 +14,11 @@ func previewTests() []test {
 		{"FinishClosesTheCard", previewClosed},
 		{"InterruptClosesTheCard", previewInterrupted},
 		{"DeleteClosesTheCard", previewDeleted},
+		{"EveryEndForgetsTheCard", previewForgotten},
+		{"CommitClosesTheCard", previewLeft},
+		{"DeleteClosesAFinishedTurnsCard", previewOrphan},
+		{"SweptInTheEnd", previewSwept},
+		{"ErasedWithItsSession", previewErased},
 		{"TargetBusy", previewBusy},
 	}
 }
@@ -45,10 +52,83 @@ func previewLives(f *fixture) {
 	got, err = f.Preview(f.ctx, p.ID)
 	f.ok(err)
 	equal(f, "state", string(got.State), "sequence 8")
-	f.ok(f.DeletePreview(f.ctx, p.ID))
+	equal(f, "sent", texts(f.sendAll()), []string{"part 1"})
 	_, err = f.Preview(f.ctx, p.ID)
 	f.fails(err, store.ErrNotFound)
-	f.ok(f.DeletePreview(f.ctx, p.ID))
+}
+
+// previewForgotten ends the delivery that carries a card in each final state.
+func previewForgotten(f *fixture) {
+	for _, state := range []models.DeliveryState{models.DeliveryDelivered, models.DeliveryFailed, models.DeliveryDead} {
+		turn := f.start(f.key())
+		p := f.preview(turn)
+		f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+		d := f.parts(turn, "oc_"+string(state), 1)
+		d[0].Preview = p.ID
+		f.commit(f.answer(turn, "answer", deliver(d...)))
+		c := f.claimTarget(claim())
+		sending := f.next(c)
+		_, err := f.FinishDelivery(f.ctx, c, store.DeliveryResult{ID: sending.ID, State: models.DeliveryPending, RetryAt: f.at(-time.Second), Now: f.now})
+		f.ok(err)
+		_, err = f.Preview(f.ctx, p.ID)
+		f.ok(err)
+		_, err = f.FinishDelivery(f.ctx, c, store.DeliveryResult{ID: sending.ID, State: state, Now: f.now})
+		f.ok(err)
+		_, err = f.Preview(f.ctx, p.ID)
+		f.fails(err, store.ErrNotFound)
+	}
+}
+
+// previewLeft ends a turn that did not look for the card of an earlier attempt.
+func previewLeft(f *fixture) {
+	turn := f.start(f.key())
+	p := f.preview(turn)
+	p.Shown = true
+	f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+	f.commit(f.answer(turn, "answer", func(c *store.TurnCommit) { c.ClosePreviews = true }))
+	f.closes(p)
+	_, err := f.Preview(f.ctx, p.ID)
+	f.fails(err, store.ErrNotFound)
+}
+
+// previewOrphan deletes a session whose finished turn left the card to a delivery
+// that waits.
+func previewOrphan(f *fixture) {
+	turn := f.start(f.key())
+	p := f.preview(turn)
+	p.Shown = true
+	f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+	d := f.parts(turn, "oc_1", 1)
+	d[0].Preview = p.ID
+	f.commit(f.answer(turn, "answer", deliver(d...)))
+	f.delete(turn.Claim.SessionKey)
+	f.closes(p)
+}
+
+// previewSwept leaves a card that nobody will ever finish.
+func previewSwept(f *fixture) {
+	turn := f.start(f.key())
+	f.ok(f.SavePreview(f.ctx, turn.Claim, f.preview(turn)))
+	swept, err := f.Sweep(f.ctx, f.at(time.Hour), store.Retention{}, 100)
+	f.ok(err)
+	equal(f, "swept", swept.Previews, 0)
+	swept, err = f.Sweep(f.ctx, f.at(30*24*time.Hour), store.Retention{}, 100)
+	f.ok(err)
+	equal(f, "swept", swept.Previews, 1)
+}
+
+// previewErased deletes a session whose card was never asked about again.
+func previewErased(f *fixture) {
+	turn := f.start(f.key())
+	p := f.preview(turn)
+	f.ok(f.SavePreview(f.ctx, turn.Claim, p))
+	f.commit(f.answer(turn, "answer")) // nothing finishes the card
+	f.delete(turn.Claim.SessionKey)
+	_, err := f.CloseTarget(f.ctx, p.Channel, p.Account, p.Target, "the chat is gone", f.now)
+	f.ok(err)
+	f.eraseAll()
+	_, err = f.Preview(f.ctx, p.ID)
+	f.fails(err, store.ErrNotFound)
 }
 
 func previewStopped(f *fixture) {

@@ -13,6 +13,8 @@ func queueTests() []test {
 		{"InterruptReplacesTheSendersTurn", interruptReplaces},
 		{"InterruptKeepsEarlierTexts", interruptChain},
 		{"InterruptLeavesOthersAlone", interruptOthers},
+		{"InterruptLeavesOtherPlacesAlone", interruptElsewhere},
+		{"InterruptLeavesOutWhatWasRecalled", interruptRecalled},
 		{"InterruptNotice", interruptNotice},
 	}
 }
@@ -145,4 +147,38 @@ func interruptNotice(f *fixture) {
 	// Without anything superseded there is nothing to say.
 	f.accept(f.message(f.key(), interrupting, noticed(f, "nothing")))
 	equal(f, "notices", texts(f.deliveries(models.DeliveryPending)), []string{"replaced"})
+}
+
+func interruptElsewhere(f *fixture) {
+	for name, elsewhere := range map[string]func(*store.AcceptRequest){
+		"slot":    toSlot("b"),
+		"channel": func(r *store.AcceptRequest) { r.Inbound.Channel = "dingtalk" },
+		"account": func(r *store.AcceptRequest) { r.Inbound.Account = "other" },
+		"chat":    func(r *store.AcceptRequest) { r.Same = func(_, _ *models.Inbound) bool { return false } },
+	} {
+		key := f.key()
+		old := f.start(key, from("lin"))
+		a := f.accept(f.message(key, from("lin"), interrupting, elsewhere))
+		equal(f, "superseded by a message to another "+name, len(a.Superseded), 0)
+		equal(f, "replaced by a message to another "+name, len(a.Inbound.Replaces), 0)
+		f.state(models.InboundRunning, old.Inbounds[0].ID)
+	}
+}
+
+func interruptRecalled(f *fixture) {
+	key := f.key()
+	old := f.start(key, from("lin"))
+	f.accept(f.message(key, from("lin"), interrupting))
+	f.erase(key, old.Inbounds[0].ID)
+	f.state(models.InboundCancelled, old.Inbounds[0].ID)
+	turn := f.begin(old.Claim)
+	equal(f, "interrupted", len(turn.Interrupted), 0)
+}
+
+// erase takes messages back.
+func (f *fixture) erase(key string, ids ...string) {
+	f.Helper()
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.Finish(ids, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled, Erase: true}, f.now)
+	})
 }

@@ -17,6 +17,7 @@ func retryTests() []test {
 		{"RetryOfTheDead", retryDead},
 		{"RetryPastTheWindow", retryWindow},
 		{"ClosedTarget", retryClosed},
+		{"ClosedUser", retryClosedUser},
 		{"FinishOfAnotherDelivery", retryWrong},
 	}
 }
@@ -141,12 +142,15 @@ func retryDead(f *fixture) {
 	_, err = f.FinishDelivery(f.ctx, c, store.DeliveryResult{ID: d.ID, State: models.DeliveryDead, Error: "given up", CountAttempt: true, Now: f.now})
 	f.ok(err)
 	f.noTarget()
-	again, err := f.RetryDelivery(f.ctx, d.ID, f.now)
+	again, err := f.RetryDelivery(f.ctx, d.ID, f.at(time.Hour))
 	f.ok(err)
 	equal(f, "state", again.State, models.DeliveryPending)
+	f.sameTime("queued at", again.QueuedAt, f.at(time.Hour))
+	f.sameTime("created at", again.CreatedAt, d.CreatedAt)
 	sent := f.drain(f.claimTarget(claim()))
 	equal(f, "sent", texts(sent), []string{"text"})
 	equal(f, "id", sent[0].ID, again.ID)
+	f.sameTime("queued at", sent[0].QueuedAt, f.at(time.Hour))
 	_, err = f.RetryDelivery(f.ctx, again.ID, f.now)
 	f.fails(err, store.ErrConflict)
 	_, err = f.RetryDelivery(f.ctx, "dlv_unknown", f.now)
@@ -182,7 +186,7 @@ func retryClosed(f *fixture) {
 	second := f.delivery("oc_1", "other account")
 	second.Account = "second"
 	f.enqueue(second)
-	n, err := f.CloseTarget(f.ctx, "feishu", "main", "oc_1", "the chat is gone", f.now)
+	n, err := f.CloseTarget(f.ctx, "feishu", "main", models.Target{ChatID: "oc_1"}, "the chat is gone", f.now)
 	f.ok(err)
 	equal(f, "given up", n, 3)
 	for _, d := range f.deliveries("") {
@@ -206,6 +210,23 @@ func retryClosed(f *fixture) {
 	equal(f, "targets with something to send", open, 2)
 	f.enqueue(f.delivery("oc_1", "the bot is back")) // closing is no state of the target
 	equal(f, "sent", texts(f.drain(f.claimTarget(claim()))), []string{"the bot is back"})
+}
+
+// retryClosedUser gives up what waits for one user, and nothing of anybody else.
+func retryClosedUser(f *fixture) {
+	to := func(user string) *models.Delivery {
+		d := f.delivery("", "to "+user)
+		d.Target = models.Target{UserID: user, Direct: true}
+		return d
+	}
+	f.enqueue(to("ou_1"), to("ou_2"))
+	_, err := f.CloseTarget(f.ctx, "feishu", "main", models.Target{}, "the chat is gone", f.now)
+	f.fails(err, store.ErrInvalid)
+	n, err := f.CloseTarget(f.ctx, "feishu", "main", models.Target{UserID: "ou_1"}, "the user is gone", f.now)
+	f.ok(err)
+	equal(f, "given up", n, 1)
+	equal(f, "dead", texts(f.deliveries(models.DeliveryDead)), []string{"to ou_1"})
+	equal(f, "pending", texts(f.deliveries(models.DeliveryPending)), []string{"to ou_2"})
 }
 
 func retryWrong(f *fixture) {
