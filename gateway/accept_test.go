@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/chatkeep/chatkeep/gateway/access"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 func TestAnswerGoesWhereTheMessageCameFrom(t *testing.T) {
@@ -131,8 +133,9 @@ func TestMessageThatIsTooLarge(t *testing.T) {
 	r := newRig(t)
 	r.settings.MaxInboundBytes = 100
 	r.start()
-	if err := r.accept(said("m1", "ann", strings.Repeat("x", 101)), func(*gateway.Incoming) {}); err == nil {
-		t.Error("accepted")
+	pulled := func(in *gateway.Incoming) { in.Pulled = true }
+	if err := r.accept(said("m1", "ann", strings.Repeat("x", 101)), pulled); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("error is %v", err)
 	}
 	if r.inbound("m1") != nil {
 		t.Error("stored all the same")

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
+	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
 	"github.com/chatkeep/chatkeep/store"
@@ -46,10 +48,12 @@ func (g *Gateway) Context(ctx context.Context, key, slot string) (*ContextView, 
 	if stored.Session == nil || stored.Slot == nil {
 		return nil, store.ErrNotFound
 	}
-	agent := s.Agents[stored.Session.AgentID]
-	chat, _ := s.Chat(stored.Session.Channel, stored.Session.Account, "")
-	in := g.windowInput(s, &agent, chat, stored, nil)
-	if in.Observed, err = g.observedSince(ctx, s, key, slot, stored.ObservedSeq); err != nil {
+	next, err := g.nextTurn(ctx, s, stored.Session, slot)
+	if err != nil {
+		return nil, err
+	}
+	in := g.windowInput(s, &next.agent, next.chat, stored, next.env)
+	if in.Observed, err = next.observed(ctx, stored.ObservedSeq); err != nil {
 		return nil, err
 	}
 	out, err := window.Build(in)
@@ -73,8 +77,22 @@ func (g *Gateway) Context(ctx context.Context, key, slot string) (*ContextView, 
 	return view, nil
 }
 
-// observedSince returns the group talk that the next turn would take in.
-func (g *Gateway) observedSince(ctx context.Context, s *Settings, key, slot string, after int64) ([]*models.SessionMessage, error) {
-	next := &turn{g: g, settings: s, head: &models.Inbound{Slot: slot}, env: &envelope{Background: key}}
-	return next.observed(ctx, after)
+// nextTurn is the turn of a session's next message, as far as it is known: that it
+// comes from where the latest one came from.
+func (g *Gateway) nextTurn(ctx context.Context, s *Settings, session *models.Session, slot string) (*turn, error) {
+	next := &turn{g: g, settings: s, head: &models.Inbound{SessionKey: session.Key, Slot: slot}}
+	next.env = &envelope{AgentID: session.AgentID, Background: session.Key, Message: &adapters.Message{}}
+	latest, err := g.store.LatestMessage(ctx, session.Key)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // its messages are not kept any more, or it was imported
+	case err != nil:
+		return nil, err
+	default:
+		if env, err := decodeEnvelope(latest); err == nil {
+			next.env = env
+		}
+	}
+	next.agent = s.Agents[next.env.AgentID]
+	next.chat, _ = s.Chat(session.Channel, session.Account, next.env.Message.Chat.ID)
+	return next, nil
 }

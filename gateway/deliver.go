@@ -5,12 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -47,8 +49,9 @@ type deliverer struct {
 
 // sending is one claimed target while it is worked on.
 type sending struct {
-	claim  store.TargetClaim
-	cancel context.CancelCauseFunc
+	claim     store.TargetClaim
+	renewedAt time.Time
+	cancel    context.CancelCauseFunc
 }
 
 func newDeliverer(g *Gateway) *deliverer {
@@ -112,15 +115,17 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// claim claims due targets for all free senders and reports whether more may be due.
+// claim claims due targets for half of the free senders, so that commits find one
+// meanwhile, and reports whether more may be due.
 func (d *deliverer) claim(ctx context.Context) bool {
 	free := 0
-	for free < senders && d.reserve() {
+	for most := (senders - len(d.slots) + 1) / 2; free < most && d.reserve(); {
 		free++
 	}
 	if free == 0 {
 		return false
 	}
+	claimedAt := d.g.now()
 	bounded, cancel := context.WithTimeout(ctx, d.g.cfg.Lease)
 	claims, err := d.g.store.ClaimTargets(bounded, d.claimRequest(), free)
 	cancel()
@@ -129,7 +134,7 @@ func (d *deliverer) claim(ctx context.Context) bool {
 	}
 	for i := range free {
 		if i < len(claims) {
-			d.start(claims[i], nil)
+			d.start(claims[i], claimedAt, nil)
 		} else {
 			d.unreserve()
 		}
@@ -137,11 +142,11 @@ func (d *deliverer) claim(ctx context.Context) bool {
 	return len(claims) == free
 }
 
-// start works on a claimed target with a reserved sender. first is its delivery
-// that is already marked sending; nil: the store is asked.
-func (d *deliverer) start(claim store.TargetClaim, first *models.Delivery) {
+// start works on a target that was claimed at claimedAt with a reserved sender. first
+// is its delivery that is already marked sending; nil: the store is asked.
+func (d *deliverer) start(claim store.TargetClaim, claimedAt time.Time, first *models.Delivery) {
 	ctx, cancel := context.WithCancelCause(d.base)
-	s := &sending{claim: claim, cancel: cancel}
+	s := &sending{claim: claim, renewedAt: claimedAt, cancel: cancel}
 	d.mu.Lock()
 	d.claims[claim.ID] = s
 	d.mu.Unlock()
@@ -155,17 +160,13 @@ func (d *deliverer) start(claim store.TargetClaim, first *models.Delivery) {
 			d.mu.Unlock()
 			cancel(nil)
 		}()
-		d.send(ctx, claim, first)
+		d.g.safely("sender", func() { d.send(ctx, claim, first) })
 	}()
 }
 
 // send empties one target: as long as it has something due.
 func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *models.Delivery) {
-	adapter := d.g.sender(claim.Channel, claim.Account)
-	if adapter == nil {
-		d.release(ctx, claim, unavailablePause)
-		return
-	}
+	adapter := d.g.sender(claim.Channel, claim.Account) // nil: the account is not here
 	var err error
 	if next == nil {
 		next, err = d.g.store.NextDelivery(ctx, claim, d.g.now())
@@ -178,10 +179,10 @@ func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *mod
 		}
 		d.g.metrics.DeliveryAttempt(next.Channel, string(result.State))
 		d.g.crash(CrashBeforeMarking)
-		sent := next
-		if next, err = d.mark(ctx, claim, result); err == nil && result.State == models.DeliveryDelivered {
-			d.forget(ctx, sent)
+		if adapter != nil && (result.State == models.DeliveryDead || result.State == models.DeliveryFailed) {
+			d.closeCard(ctx, adapter, next, result)
 		}
+		next, err = d.mark(ctx, claim, result)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrLeaseLost) {
 		d.g.log.Error("delivery could not be marked", "channel", claim.Channel, "account", claim.Account, "error", err)
@@ -210,8 +211,13 @@ func (d *deliverer) attempt(ctx context.Context, adapter adapters.Adapter, m *mo
 	g := d.g
 	now := g.now()
 	result := store.DeliveryResult{ID: m.ID, Now: now}
-	if limit := g.settings.Load().MaxDeliveryAge; limit > 0 && now.Sub(m.CreatedAt) > limit {
+	if limit := g.settings.Load().MaxDeliveryAge; limit > 0 && now.Sub(m.QueuedAt) > limit {
 		result.State, result.Error = models.DeliveryDead, "not sent: older than limits.maxDeliveryAge"
+		return result, nil
+	}
+	if adapter == nil {
+		result.State, result.Error = models.DeliveryPending, "the account is not configured here"
+		result.RetryAt = now.Add(unavailablePause)
 		return result, nil
 	}
 	window := adapter.Traits().IdempotencyWindow
@@ -222,7 +228,7 @@ func (d *deliverer) attempt(ctx context.Context, adapter adapters.Adapter, m *mo
 	bounded, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	g.crash(CrashInDelivery)
-	sent, err := d.dispatch(bounded, adapter, m)
+	sent, err := d.contained(bounded, adapter, m)
 	result.Now, result.CountAttempt = g.now(), true
 	if err == nil {
 		result.State, result.PlatformMessageID = models.DeliveryDelivered, sent.PlatformMessageID
@@ -248,6 +254,17 @@ func repeatable(m *models.Delivery, window time.Duration, now time.Time) bool {
 	}
 	return now.Sub(m.FirstSentAt) < window-time.Minute
 }
+
+// contained dispatches a delivery; after a panic in the adapter nobody knows whether
+// it was sent.
+func (d *deliverer) contained(ctx context.Context, adapter adapters.Adapter, m *models.Delivery) (sent adapters.Sent, err error) {
+	if !d.g.safely("adapter "+m.Channel, func() { sent, err = d.dispatch(ctx, adapter, m) }) {
+		err = &adapters.SendError{Kind: adapters.Unknown, Err: errAdapterPanicked}
+	}
+	return sent, err
+}
+
+var errAdapterPanicked = errors.New("the adapter panicked")
 
 // dispatch sends a delivery, by finishing its stream card if it has one.
 func (d *deliverer) dispatch(ctx context.Context, adapter adapters.Adapter, m *models.Delivery) (adapters.Sent, error) {
@@ -275,17 +292,31 @@ func (d *deliverer) dispatch(ctx context.Context, adapter adapters.Adapter, m *m
 	return sent, nil
 }
 
-// forget drops the stream card of a delivery that is marked delivered. Before the
-// mark it would be too early: a process that dies in between finds no card the
-// next time, and sends as a second message what the card shows already.
-func (d *deliverer) forget(ctx context.Context, m *models.Delivery) {
-	if m.Preview == "" {
+// closeCard finishes the stream card of a delivery that is given up, with a notice;
+// with what it shows if that may be the whole answer. It is best effort: the card is
+// forgotten together with the delivery's outcome.
+func (d *deliverer) closeCard(ctx context.Context, adapter adapters.Adapter, m *models.Delivery, r store.DeliveryResult) {
+	streamer, ok := adapter.(adapters.Streamer)
+	if m.Preview == "" || !ok {
 		return
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+	bounded, cancel := context.WithTimeout(ctx, previewCallTimeout)
 	defer cancel()
-	if err := d.g.store.DeletePreview(bounded, m.Preview); err != nil {
-		d.g.log.Warn("finished preview could not be forgotten", "preview", m.Preview, "error", err)
+	p, err := d.g.store.Preview(bounded, m.Preview)
+	if err != nil || !p.Shown {
+		return
+	}
+	last := *m
+	last.ID = models.NewID("dlv")
+	if m.Ambiguous || r.Ambiguous || m.Kind == models.DeliveryPreview {
+		last.Kind, last.Text = models.DeliveryPreview, ""
+	} else {
+		chat, _ := d.g.settings.Load().Chat(m.Channel, m.Account, m.Target.ChatID)
+		last.Kind, last.Text = models.DeliveryNotice, text.Say(text.Choose(chat.Language, m.Text), text.AnswerNotSent)
+	}
+	d.g.safely("adapter "+m.Channel, func() { _, err = streamer.FinishPreview(bounded, p, &last) })
+	if err != nil {
+		d.g.log.Warn("stream card of a lost answer could not be closed", "delivery", m.ID, "error", err)
 	}
 }
 
@@ -312,7 +343,7 @@ func (d *deliverer) refused(ctx context.Context, m *models.Delivery, e *adapters
 		r.State = models.DeliveryFailed
 	case adapters.TargetGone:
 		r.State = models.DeliveryFailed
-		if n, err := d.g.store.CloseTarget(ctx, m.Channel, m.Account, m.Target.ChatID, r.Error, r.Now); err != nil {
+		if n, err := d.g.store.CloseTarget(ctx, m.Channel, m.Account, m.Target, r.Error, r.Now); err != nil {
 			d.g.log.Error("target could not be closed", "delivery", m.ID, "error", err)
 		} else if n > 0 {
 			d.g.log.Warn("chat is gone, deliveries were given up", "channel", m.Channel, "account", m.Account, "count", n)
@@ -351,7 +382,11 @@ func (d *deliverer) release(ctx context.Context, claim store.TargetClaim, delay 
 	}
 }
 
+// renew extends the leases of the targets that are sent to. As with lanes, one that was
+// not renewed for two thirds of its lease is given up without asking the database:
+// before the lease ends nobody here sends to it any more.
 func (d *deliverer) renew(ctx context.Context) {
+	started := d.g.now()
 	d.mu.Lock()
 	claims := make([]store.TargetClaim, 0, len(d.claims))
 	for _, s := range d.claims {
@@ -366,20 +401,24 @@ func (d *deliverer) renew(ctx context.Context) {
 	lost, err := d.g.store.RenewTargets(bounded, claims, d.g.cfg.Lease)
 	if err != nil {
 		d.g.log.Error("target leases could not be renewed", "error", err)
-		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, c := range lost {
-		if s := d.claims[c.ID]; s != nil && s.claim == c {
+	for _, c := range claims {
+		s := d.claims[c.ID]
+		switch gone := slices.Contains(lost, c); {
+		case s == nil || s.claim != c:
+		case err == nil && !gone:
+			s.renewedAt = started
+		case gone, d.g.now().Sub(s.renewedAt) >= d.g.cfg.Lease*2/3:
 			s.cancel(store.ErrLeaseLost)
 		}
 	}
 }
 
-// flush waits until nothing is being sent any more, at most for the grace; what
-// is left is sent by another replica or after the next start.
-func (d *deliverer) flush(grace time.Duration) {
+// flush waits until nothing is being sent any more; once ctx ends it cuts what is left,
+// which is sent by another replica or after the next start.
+func (d *deliverer) flush(ctx context.Context) {
 	idle := make(chan struct{})
 	d.mu.Lock()
 	d.stopped = true
@@ -388,11 +427,9 @@ func (d *deliverer) flush(grace time.Duration) {
 		d.wg.Wait()
 		close(idle)
 	}()
-	timer := d.g.clock.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-idle:
-	case <-timer.C:
+	case <-ctx.Done():
 	}
 	d.cancel()
 	<-idle

@@ -116,8 +116,8 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 func (g *Gateway) Reload(s Settings) { g.settings.Store(&s) }
 
 // Run works until ctx ends: adapters receive, lanes run, deliveries go out. Then
-// it stops in order: intake, turns (within the grace), deliveries. It returns nil
-// after an orderly stop.
+// it stops in order: intake, turns, commands, deliveries, all within the grace. It
+// returns nil, when the grace is over even if something hangs.
 func (g *Gateway) Run(ctx context.Context) error {
 	intake, stopIntake := context.WithCancel(ctx)
 	defer stopIntake()
@@ -129,7 +129,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	receivers, receiving := errgroup.WithContext(intake)
 	for id, a := range g.adapters {
 		receivers.Go(func() error {
-			err := a.Run(receiving, &sink{g: g, adapter: a})
+			var err error
+			if !g.safely("channel "+id.channel, func() { err = a.Run(receiving, &sink{g: g, adapter: a}) }) {
+				err = errAdapterPanicked
+			}
 			if err != nil && receiving.Err() == nil {
 				// One account that an operator must mend does not silence the others.
 				g.log.Error("channel stopped", "channel", id.channel, "account", id.account, "error", err)
@@ -150,14 +153,16 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	g.ready.Store(false)
+	stop := g.beginShutdown()
+	defer stop.cancel()
 	stopIntake()
-	_ = receivers.Wait() // every receiver returns nil
+	stop.phase("channels", func() { _ = receivers.Wait() }) // every receiver returns nil
 	stopLanes()
-	work.Wait()
-	g.outbox.flush(g.cfg.Grace)
-	g.background.stop()
+	stop.phase("turns", work.Wait)
+	stop.phase("commands", g.background.stop) // before the senders: they have something to say
+	stop.phase("deliveries", func() { g.outbox.flush(stop.sends) })
 	stopLate()
-	tail.Wait()
+	stop.phase("upkeep", tail.Wait)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // Limits on what is fetched for one message.
@@ -81,4 +82,16 @@ func (r *turn) attachment(ctx context.Context, m *adapters.Message, a adapters.A
 		return "", fmt.Sprintf("%s\n```\n%s\n```", named, media.Data)
 	}
 	return "", named
+}
+
+// nameOmitted names the pictures of an earlier message that are too much to be sent again.
+func nameOmitted(m *models.SessionMessage) {
+	if !m.ImagesOmitted {
+		return
+	}
+	named := text.Say(text.English, text.AttachmentNamed, adapters.Image, adapters.Image)
+	if m.Content != "" {
+		named = m.Content + "\n" + named
+	}
+	m.Content, m.TokenCount = named, 0
 }

@@ -24,6 +24,12 @@ type platform struct {
 	lines    []line
 	cards    map[string]*card
 	signs    map[string]bool // message ids that carry a working sign
+	// invisible is an answer that shows nothing; bad is the call that panics.
+	invisible, bad string
+	// deaf is set if Run does not end with its context, until it is closed.
+	deaf chan struct{}
+	// slow, if set, makes sends wait for the end of their context, which it receives.
+	slow chan error
 }
 
 type line struct{ id, chat, thread, text string }
@@ -46,7 +52,13 @@ func (p *platform) Run(ctx context.Context, sink adapters.Sink) error {
 	p.mu.Lock()
 	p.sink = sink
 	p.mu.Unlock()
+	if p.bad == "run" {
+		panic("run")
+	}
 	<-ctx.Done()
+	if p.deaf != nil {
+		<-p.deaf
+	}
 	return nil
 }
 
@@ -58,7 +70,12 @@ func (p *platform) events() adapters.Sink {
 	return p.sink
 }
 
-func (p *platform) Render(a adapters.Answer) []string { return []string{a.Text} }
+func (p *platform) Render(a adapters.Answer) []string {
+	if p.invisible != "" && a.Text == p.invisible {
+		return nil
+	}
+	return []string{a.Text}
+}
 
 // fail scripts the next attempts to send. A nil error lets one through.
 func (p *platform) fail(errs ...error) {
@@ -77,9 +94,21 @@ func (p *platform) fault() error {
 	return err
 }
 
-func (p *platform) Send(_ context.Context, d *models.Delivery) (adapters.Sent, error) {
+func (p *platform) Send(ctx context.Context, d *models.Delivery) (adapters.Sent, error) {
 	p.mu.Lock()
+	if slow := p.slow; slow != nil {
+		p.mu.Unlock()
+		<-ctx.Done()
+		select {
+		case slow <- context.Cause(ctx):
+		default:
+		}
+		return adapters.Sent{}, ctx.Err()
+	}
 	defer p.mu.Unlock()
+	if p.bad == "send" {
+		panic("send")
+	}
 	if err := p.fault(); err != nil {
 		return adapters.Sent{}, err
 	}
@@ -143,6 +172,9 @@ func (p *platform) working() []string {
 func (p *platform) OpenPreview(_ context.Context, c *models.Preview) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.bad == "open" {
+		panic("open")
+	}
 	p.cards[c.ID] = &card{}
 	c.State = []byte("open")
 	return nil

@@ -29,6 +29,7 @@ type previewer struct {
 	saved  bool // the card has a row: it must be finished
 	looked bool // it is known whether an earlier attempt left a card
 
+	growing context.Context //nolint:containedctx // ends with the answer: what only shows it growing is cut then
 	cancel  context.CancelFunc
 	changed chan struct{}
 	done    chan struct{}
@@ -47,9 +48,8 @@ func (r *turn) newPreviewer(ctx context.Context) *previewer {
 			Channel: r.head.Channel, Account: r.head.Account, Target: r.env.target(), CreatedAt: r.g.now(),
 		},
 	}
-	shown, cancel := context.WithCancel(ctx)
-	p.cancel = cancel
-	go r.g.safely("stream card", func() { p.show(shown) })
+	p.growing, p.cancel = context.WithCancel(ctx)
+	go r.g.safely("stream card", func() { p.show(ctx) })
 	return p
 }
 
@@ -85,11 +85,8 @@ func (p *previewer) stop() {
 		close(p.changed)
 	}
 	p.mu.Unlock()
-	if p.looked_() {
-		p.cancel()
-	}
-	<-p.done
 	p.cancel()
+	<-p.done
 }
 
 // lookedUp reports whether the turn knows of any card that there is.
@@ -107,7 +104,7 @@ func (p *previewer) opened() string {
 func (p *previewer) show(ctx context.Context) {
 	defer close(p.done)
 	resumed, err := p.resume(ctx)
-	p.looked.Store(err == nil)
+	p.looked = err == nil
 	if err != nil {
 		p.failed(ctx, "resume", err)
 		return
@@ -117,7 +114,7 @@ func (p *previewer) show(ctx context.Context) {
 	}
 	if !resumed {
 		if err := p.open(ctx); err != nil {
-			p.failed(ctx, "open", err)
+			p.failed(p.growing, "open", err)
 			return
 		}
 	}
@@ -128,9 +125,9 @@ func (p *previewer) show(ctx context.Context) {
 		if text == "" {
 			continue
 		}
-		err := p.call(ctx, func(ctx context.Context) error { return p.streamer.UpdatePreview(ctx, p.card, text) })
+		err := p.call(ctx, p.growing, func(ctx context.Context) error { return p.streamer.UpdatePreview(ctx, p.card, text) })
 		if err != nil {
-			p.failed(ctx, "update", err)
+			p.failed(p.growing, "update", err)
 			return
 		}
 	}
@@ -172,7 +169,7 @@ func (p *previewer) open(ctx context.Context) error {
 	if busy {
 		return errTargetBusy
 	}
-	bounded, cancel := context.WithTimeout(ctx, previewCallTimeout)
+	bounded, cancel := context.WithTimeout(p.growing, previewCallTimeout)
 	err = p.streamer.OpenPreview(bounded, p.card)
 	cancel()
 	if err != nil {
@@ -192,13 +189,14 @@ func (p *previewer) makeVisible(ctx context.Context) error {
 	if err := p.r.g.store.SavePreview(ctx, p.r.t.Claim, p.card); err != nil {
 		return err
 	}
-	return p.call(ctx, func(ctx context.Context) error { return p.streamer.ShowPreview(ctx, p.card) })
+	return p.call(ctx, ctx, func(ctx context.Context) error { return p.streamer.ShowPreview(ctx, p.card) })
 }
 
-// call makes one call to the platform and stores the card's state if it changed.
-func (p *previewer) call(ctx context.Context, do func(context.Context) error) error {
+// call makes one call to the platform, at most while during lasts, and stores the
+// card's state if it changed.
+func (p *previewer) call(ctx, during context.Context, do func(context.Context) error) error {
 	before := bytes.Clone(p.card.State)
-	bounded, cancel := context.WithTimeout(ctx, previewCallTimeout)
+	bounded, cancel := context.WithTimeout(during, previewCallTimeout)
 	err := do(bounded)
 	cancel()
 	if !bytes.Equal(before, p.card.State) {

@@ -179,6 +179,9 @@ func (g *Gateway) loadContext(ctx context.Context, s *Settings, k, slotID string
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range stored.Messages {
+		nameOmitted(m)
+	}
 	stored = g.withStatic(stored, k, slotID, limit)
 	return stored, g.withFirstSystem(ctx, stored, limit)
 }

@@ -250,7 +250,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		Claim: r.t.Claim, Session: r.env.session(r.head), Inbounds: r.t.Inbounds, Outcome: res.outcome,
 		Slot: models.DefaultSlot, Messages: res.messages, Deliveries: r.outgoing(res),
 		ClosePreviews: r.mayHaveCard(),
-		Keep: g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
+		Keep:          g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
 	}
 	if r.env.Run != nil && len(request.Deliveries) > 0 {
 		request.Remember = r.env.Run.Chat
@@ -264,6 +264,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		request.ClaimTarget = &claim
 	}
 	g.crash(CrashBeforeTurn)
+	claimedAt := g.now()
 	committed, err := r.store(ctx, request)
 	if err != nil {
 		if sender {
@@ -274,7 +275,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	g.crash(CrashAfterTurn)
 	switch {
 	case sender && committed.Target != nil:
-		g.outbox.start(*committed.Target, committed.First)
+		g.outbox.start(*committed.Target, claimedAt, committed.First)
 	case sender:
 		g.outbox.unreserve()
 		g.outbox.nudge()

@@ -18,16 +18,19 @@ const (
 	upkeepName = "upkeep"
 )
 
-// upkeep does what one replica has to do now and then, until ctx ends.
+// upkeep does what one replica has to do now and then, until ctx ends: the one that
+// holds the lease and renews it in between.
 func (g *Gateway) upkeep(ctx context.Context) {
-	for clock.Sleep(ctx, g.clock, upkeepEvery) == nil {
+	last := g.now()
+	for clock.Sleep(ctx, g.clock, g.cfg.Lease/2) == nil {
 		bounded, cancel := context.WithTimeout(ctx, upkeepTimeout)
 		held, err := g.store.AcquireLease(bounded, upkeepName, g.pool.ClaimRequest())
 		cancel()
 		switch {
 		case err != nil && ctx.Err() == nil:
 			g.log.Error("upkeep lease could not be taken", "error", err)
-		case held:
+		case held && g.now().Sub(last) >= upkeepEvery:
+			last = g.now()
 			g.wake(ctx)
 			g.sweep(ctx)
 		}
@@ -68,7 +71,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			}
 			return
 		}
-		most := max(swept.Inbound, swept.Deliveries, swept.Dedup, swept.Aliases, swept.Messages)
+		most := max(swept.Inbound, swept.Deliveries, swept.Dedup, swept.Aliases, swept.Previews, swept.Messages)
 		if most < sweepBatch && erased {
 			return
 		}

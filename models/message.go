@@ -55,6 +55,8 @@ type SessionMessage struct {
 	// Reasoning is the provider's reasoning text. Users never see it; a provider
 	// that requires it with tool calls gets it back verbatim. Nil: none was given.
 	Reasoning *string `json:"-"`
+	// ImagesOmitted is set where a message had pictures that were too much to be read.
+	ImagesOmitted bool `json:"-"`
 	// Observed marks group talk that was not addressed to the bot.
 	Observed bool `json:"-"`
 	// Quote is what the message answers to, if it quotes something.

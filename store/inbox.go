@@ -31,6 +31,9 @@ type Inbox interface {
 	// Observed returns the newest observed messages of a session's lane with a place
 	// after seq, received since the given time, oldest first, with payloads.
 	Observed(ctx context.Context, sessionKey string, after int64, since time.Time, limit int) ([]*models.Inbound, error)
+	// LatestMessage returns the newest message of a session that asked for a turn,
+	// whatever became of it, or [ErrNotFound].
+	LatestMessage(ctx context.Context, sessionKey string) (*models.Inbound, error)
 	// ClaimCommands claims commands whose process died before they were carried out.
 	ClaimCommands(ctx context.Context, c ClaimRequest, limit int) ([]*models.Inbound, error)
 }

@@ -141,7 +141,8 @@ type SessionContext struct {
 	// Slot is nil if it does not exist (yet).
 	Slot *models.ContextSlot
 	// Messages are the newest of those that follow the slot's compaction, oldest first,
-	// without summaries.
+	// without summaries. The pictures of all but the newest, some six megabytes of them,
+	// are left out ([models.SessionMessage].ImagesOmitted).
 	Messages []*models.SessionMessage
 	// Summary is the slot's latest summary; nil if it was never compacted.
 	Summary *models.SessionMessage

@@ -60,7 +60,9 @@ func TestSlots(t *testing.T) {
 	if c := drop(); c.Changed != 5 || !list()[0].Current {
 		t.Errorf("deleted %+v", c)
 	}
-	p.command("", "slot", "list", "--session", k).wants(t, exitDone, "handbook", "")
+	if text := p.must("slot", "list", "--session", k); !strings.HasPrefix(text, "SLOT") || !strings.Contains(text, "\nhandbook") {
+		t.Error(text)
+	}
 	for _, c := range []struct {
 		code int
 		args string

@@ -71,6 +71,7 @@ func (p *Pool) drain() {
 	select {
 	case <-idle:
 	case <-timer.C:
+	case <-p.base.Done():
 	}
 	p.cancel(ErrShutdown)
 	<-idle
@@ -98,11 +99,12 @@ func (p *Pool) dispatch(ctx context.Context) {
 	}
 }
 
-// claim claims as many due lanes as workers are free, and reports whether it got
-// as many as it asked for.
+// claim claims as many due lanes as half of the free workers can run, so that who
+// accepts a message meanwhile finds one, and reports whether it got as many as it
+// asked for.
 func (p *Pool) claim(ctx context.Context) bool {
 	free := 0
-	for free < p.cfg.Workers && p.Reserve() {
+	for most := (p.cfg.Workers - len(p.workers) + 1) / 2; free < most && p.Reserve(); {
 		free++
 	}
 	if free == 0 {

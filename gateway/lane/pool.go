@@ -35,7 +35,8 @@ type Config struct {
 
 // Handler runs one turn and commits it. It returns the claim if the commit kept
 // the lane for the next message. An error means that nothing was committed: the
-// lane is handed back, unless it is [store.ErrLeaseLost].
+// lane is handed back after [store.ErrStopped], [ErrShutdown] and [store.ErrUnavailable];
+// after any other one its lease runs out, and the attempt counts.
 type Handler func(ctx context.Context, t *store.Turn) (kept *store.Claim, err error)
 
 // Pool runs the lanes of one replica.
@@ -139,6 +140,9 @@ func (p *Pool) work(ctx context.Context, r *run, turn *store.Turn) {
 		err := error(nil)
 		if turn == nil {
 			turn, err = p.lanes.BeginTurn(ctx, r.claim, p.cfg.Merge())
+			if cause := context.Cause(ctx); err != nil && cause != nil {
+				err = cause
+			}
 			if err == nil && turn == nil {
 				p.forget(key, r)
 				return
@@ -179,21 +183,23 @@ func (p *Pool) safely(ctx context.Context, t *store.Turn) (kept *store.Claim, er
 
 var errPanicked = errors.New("lane: turn panicked")
 
-// handBack returns a lane whose turn did not commit. While the database is away
-// it is tried again: a lane that is handed back does not count an attempt.
+// handBack returns a lane whose turn did not commit, at once if it was ended from
+// outside, a little later if the database is away; neither counts an attempt. While
+// the database is away it is tried again. Any other cause may be the message's own
+// fault: the attempt counts, and the lease is left to run out as if the process had
+// died.
 func (p *Pool) handBack(ctx context.Context, claim store.Claim, cause error) {
-	if errors.Is(cause, store.ErrLeaseLost) {
+	delay := time.Duration(0)
+	switch {
+	case errors.Is(cause, store.ErrLeaseLost):
 		return
-	}
-	if errors.Is(cause, errPanicked) {
-		// The attempt counts: the lease is left to run out, as if the process had died.
-		return
-	}
-	delay := time.Second
-	if errors.Is(cause, store.ErrStopped) || errors.Is(cause, ErrShutdown) {
-		delay = 0
-	} else {
+	case errors.Is(cause, store.ErrStopped), errors.Is(cause, ErrShutdown):
+	case errors.Is(cause, store.ErrUnavailable):
+		delay = time.Second
 		p.log.Warn("turn handed back", "session", claim.SessionKey, "cause", cause)
+	default:
+		p.log.Error("turn failed, its attempt counts", "session", claim.SessionKey, "cause", cause)
+		return
 	}
 	release := context.WithoutCancel(ctx)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -257,6 +263,9 @@ func (p *Pool) Stop(inboundIDs ...string) {
 		}
 	}
 }
+
+// Cut ends the grace of a pool that drains: the turns that still run are handed back.
+func (p *Pool) Cut() { p.cancel(ErrShutdown) }
 
 // Running is how many lanes are being worked on.
 func (p *Pool) Running() int {

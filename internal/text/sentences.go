@@ -17,6 +17,7 @@ const (
 	MediaUnreadable  ID = "media_unreadable" // name
 	AttachmentNamed  ID = "attachment_named" // kind, name
 	EmptyAnswer      ID = "empty_answer"     // -
+	AnswerNotSent    ID = "answer_not_sent"  // -
 	RecalledByUser   ID = "recalled"         // -
 	Welcome          ID = "welcome"          // -
 	WelcomeDirect    ID = "welcome_direct"   // -
@@ -128,6 +129,7 @@ var sentences = map[ID]sentence{
 	SomeWereTooOld:   {"(%d earlier messages reached me too late to be answered; I read them as background.)", "(有 %d 条更早的消息到达太晚,未单独回答,仅作为背景阅读。)"},
 	MediaUnreadable:  {"[attachment %s could not be read]", "[附件 %s 无法读取]"},
 	AttachmentNamed:  {"[%s: %s]", "[%s:%s]"},
+	AnswerNotSent:    {"(The answer could not be delivered. Please ask again.)", "(回答未能送达,请重新提问。)"},
 	EmptyAnswer:      {"(no answer)", "(没有回答)"},
 	RecalledByUser:   {"The message was recalled.", "消息已撤回。"},
 	Welcome:          {"Hello! Mention me with your question. /help shows what I can do.", "大家好!@我并提出问题即可。发送 /help 查看用法。"},

@@ -64,20 +64,31 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 // loadMessages reads two ranges of the clustered key: the newest messages behind
 // the compaction, and the summary of what is before it.
 func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) error {
-	const newest = "SELECT " + messageColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
+	const newest = "SELECT " + lightColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
 	sql, args := newest, []any{row.Slot.ContextID, row.CompactedThrough, max(limit, 0)}
 	if row.SummarySeq > 0 {
-		sql = "SELECT * FROM (" + newest + ") newest UNION ALL SELECT " + messageColumns + " FROM messages WHERE context_id = ? AND seq = ?"
+		sql = "SELECT * FROM (" + newest + ") newest UNION ALL SELECT " + lightColumns + " FROM messages WHERE context_id = ? AND seq = ?"
 		args = append(args, row.Slot.ContextID, row.SummarySeq)
 	}
-	var rows []messageRow
-	if _, err := t.find(&rows, sql, args...); err != nil {
+	var light []lightRow
+	if _, err := t.find(&light, sql, args...); err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b messageRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(light, func(a, b lightRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	omitted, err := loadHeavy(t, row.Slot.ContextID, light)
+	if err != nil {
+		return err
+	}
+	rows := make([]messageRow, len(light))
+	for i := range light {
+		rows[i] = light[i].messageRow
+	}
 	messages, err := messageModels(rows, row.Slot.Name)
 	if err != nil {
 		return err
+	}
+	for _, m := range messages {
+		m.ImagesOmitted = omitted[m.Seq]
 	}
 	for i, m := range messages {
 		if m.Seq == row.SummarySeq {

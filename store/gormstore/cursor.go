@@ -52,10 +52,19 @@ func parseCursor(text string) (cursor, error) {
 	}
 	at, errAt := strconv.ParseInt(parts[0], 10, 64)
 	skip, errSkip := strconv.Atoi(parts[1])
-	if errAt != nil || errSkip != nil || skip < 0 || !utf8.ValidString(parts[2]) || strings.ContainsRune(parts[2], 0) {
+	if errAt != nil || errSkip != nil || skip < 0 {
 		return cursor{}, bad
 	}
 	return cursor{set: true, at: at, skip: skip, id: parts[2]}, nil
+}
+
+// parseTextCursor is parseCursor for rows whose id is a text.
+func parseTextCursor(text string) (cursor, error) {
+	c, err := parseCursor(text)
+	if err == nil && (!utf8.ValidString(c.id) || strings.ContainsRune(c.id, 0)) {
+		err = fmt.Errorf("cursor: %w", store.ErrInvalid)
+	}
+	return c, err
 }
 
 // after is the condition for rows behind the cursor, to be appended to one with args.

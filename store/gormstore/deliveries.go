@@ -43,7 +43,7 @@ var deliveryStates = []models.DeliveryState{
 
 // ListDeliveries returns a page, newest first.
 func (s *Store) ListDeliveries(ctx context.Context, q store.DeliveryQuery) ([]*models.Delivery, string, error) {
-	at, err := parseCursor(q.Cursor)
+	at, err := parseTextCursor(q.Cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("list deliveries: %w", err)
 	}

@@ -57,6 +57,19 @@ func (s *Store) Observed(ctx context.Context, sessionKey string, after int64, si
 	return out, err
 }
 
+// LatestMessage returns the newest message that asked for a turn.
+func (s *Store) LatestMessage(ctx context.Context, sessionKey string) (*models.Inbound, error) {
+	rows, err := s.inbounds(ctx, "latest message", "SELECT "+inboundFull+fromInbound+
+		" WHERE i.sid = ? AND i.kind = ? ORDER BY i.seq DESC LIMIT 1", sidOf(sessionKey), string(models.KindMessage))
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("latest message: %w", store.ErrNotFound)
+	}
+	return rows[0], nil
+}
+
 func (s *Store) inbounds(ctx context.Context, op, sql string, args ...any) (out []*models.Inbound, err error) {
 	err = s.read(ctx, op, func(t *tx) error {
 		var rows []inboundRow
@@ -170,7 +183,7 @@ var inboundStates = []models.InboundState{
 
 // ListInbound returns a page, newest first.
 func (s *Store) ListInbound(ctx context.Context, q store.InboundQuery) ([]*models.Inbound, string, error) {
-	at, err := parseCursor(q.Cursor)
+	at, err := parseTextCursor(q.Cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("list inbound: %w", err)
 	}

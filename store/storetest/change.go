@@ -102,7 +102,7 @@ func changeUnknown(f *fixture) {
 		pending, err := tx.Pending()
 		f.ok(err)
 		equal(f, "pending", len(pending), 0)
-		_, err = tx.LastRetryable("feishu", "main", "lin")
+		_, err = tx.LastRetryable("api", "default", "lin")
 		f.fails(err, store.ErrNotFound)
 		return nil
 	})
@@ -229,7 +229,7 @@ func changeLastRetryable(f *fixture) {
 	key := f.key()
 	last := func(sender string) (in *models.Inbound, err error) {
 		f.change(key, func(tx store.SessionTx) error {
-			in, err = tx.LastRetryable("feishu", "main", sender)
+			in, err = tx.LastRetryable("api", "default", sender)
 			return nil
 		})
 		return in, err
@@ -253,7 +253,7 @@ func changeLastRetryable(f *fixture) {
 	f.ok(err)
 	equal(f, "message", in.ID, r.Inbound.ID)
 	f.change(key, func(tx store.SessionTx) error {
-		for _, other := range [][2]string{{"api", "main"}, {"feishu", "other"}} { // who has the id by chance
+		for _, other := range [][2]string{{"feishu", "default"}, {"api", "other"}} { // who has the id by chance
 			_, err = tx.LastRetryable(other[0], other[1], "lin")
 			f.fails(err, store.ErrNotFound)
 		}

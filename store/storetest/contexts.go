@@ -10,6 +10,7 @@ import (
 
 func contextTests() []test {
 	return []test{
+		{"OldPicturesAreLeftOut", contextPictures},
 		{"Compact", compact},
 		{"CompactAgain", compactAgain},
 		{"CompactByGeneration", compactGeneration},
@@ -488,4 +489,30 @@ func mergeRefused(f *fixture) {
 		f.refuses(key, c.want, func(tx store.SessionTx) error { _, err := tx.MergeSlot(c.from, c.into, f.now); return err })
 	}
 	f.counted(key)
+}
+
+// contextPictures stores more pictures than a context is read with.
+func contextPictures(f *fixture) {
+	key := f.key()
+	for i := range 4 {
+		turn := f.start(key)
+		picture := "data:image/png;base64," + strings.Repeat("A", 4<<20)
+		f.commit(f.answer(turn, "answer", func(c *store.TurnCommit) {
+			c.Messages[0].Images, c.Messages[0].SenderName = []string{picture}, fmt.Sprintf("sender %d", i)
+		}))
+	}
+	got, err := f.LoadContext(f.ctx, key, "", 100)
+	f.ok(err)
+	var with, without []string
+	for _, m := range got.Messages {
+		switch {
+		case m.ImagesOmitted:
+			without = append(without, m.SenderName)
+			equal(f, "pictures", len(m.Images), 0)
+		case len(m.Images) > 0:
+			with = append(with, m.SenderName)
+		}
+	}
+	equal(f, "with their pictures", with, []string{"sender 2", "sender 3"})
+	equal(f, "without", without, []string{"sender 0", "sender 1"})
 }

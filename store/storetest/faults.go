@@ -202,6 +202,7 @@ func operations() []operation {
 		{name: "Accept", prepare: prepareAccept, repeatable: true},
 		{name: "AcceptOverCap", prepare: prepareAcceptOverCap, repeatable: true},
 		{name: "AcceptInterrupt", prepare: prepareAcceptInterrupt, repeatable: true},
+		{name: "AcceptAgain", prepare: prepareAcceptAgain},
 		{name: "CommitTurn", prepare: prepareCommit, repeatable: true},
 		{name: "CommitFirstTurn", prepare: prepareFirstCommit, repeatable: true},
 		{name: "AppendMessages", prepare: prepareAppend},
@@ -224,6 +225,19 @@ func prepareAccept(f *fixture, s *scene) func() error {
 	r.Aliases = []store.ThreadAlias{{Channel: "feishu", Account: "main", Alias: s.key, Thread: "omt_1"}}
 	s.inbounds = append(s.inbounds, r.Inbound.ID)
 	return func() error { _, err := f.Accept(f.ctx, r); return err }
+}
+
+func prepareAcceptAgain(f *fixture, s *scene) func() error {
+	f.finish(s.key, models.InboundCancelled, s.waits.ID)
+	r := again(f, s.failed)
+	r.Claim = &store.ClaimRequest{Owner: "replica-1", Lease: longLease}
+	return func() error {
+		a, err := f.Accept(f.ctx, r)
+		if err == nil && a.Claim == nil {
+			err = errors.New("the lane is claimed, and its claim is nobody's")
+		}
+		return err
+	}
 }
 
 func prepareAcceptOverCap(f *fixture, s *scene) func() error {

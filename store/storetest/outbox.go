@@ -153,7 +153,7 @@ func outboxKeeps(f *fixture) {
 	equal(f, "first sent", got.FirstSentAt.IsZero(), true)
 	want := *d
 	want.CreatedAt, want.NextAttemptAt, want.Seq = got.CreatedAt, got.NextAttemptAt, got.Seq
-	want.FirstSentAt = got.FirstSentAt
+	want.FirstSentAt, want.QueuedAt = got.FirstSentAt, got.CreatedAt
 	equal(f, "delivery", *got, want)
 	_, err = f.Delivery(f.ctx, "dlv_unknown")
 	f.fails(err, store.ErrNotFound)
