@@ -242,6 +242,9 @@ func (g *Gateway) Push(ctx context.Context, p Push) ([]string, error) {
 	if adapter == nil || p.Channel == key.ChannelTask {
 		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, p.Channel, p.Account)
 	}
+	if err := g.knownChat(ctx, &p); err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
 	proto := models.Delivery{
 		Channel: p.Channel, Account: p.Account, Target: p.Target,
 		State: models.DeliveryPending, Kind: models.DeliveryPush, CreatedAt: g.now(),
@@ -275,6 +278,24 @@ func (g *Gateway) Push(ctx context.Context, p Push) ([]string, error) {
 		ids[i] = d.ID
 	}
 	return ids, nil
+}
+
+// knownChat makes the target that of a direct chat if its chat is known to be one: a
+// chat id alone does not tell.
+func (g *Gateway) knownChat(ctx context.Context, p *Push) error {
+	if p.Target.ChatID == "" || p.Target.Direct || p.Target.ThreadID != "" {
+		return nil
+	}
+	known, err := g.store.AnsweredTarget(ctx, p.Channel, p.Account, p.Target.ChatID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case known.Direct:
+		p.Target.Direct, p.Target.UserID = true, known.UserID
+	}
+	return nil
 }
 
 // chatSession names the session that a message to the target belongs to: the one

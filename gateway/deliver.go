@@ -416,9 +416,13 @@ func (d *deliverer) renew(ctx context.Context) {
 	}
 }
 
-// flush waits until nothing is being sent any more; once ctx ends it cuts what is left,
+// flush sends what is due and waits until nothing is being sent any more; once ctx ends it cuts what is left,
 // which is sent by another replica or after the next start.
 func (d *deliverer) flush(ctx context.Context) {
+	if d.g.cfg.Only == "" {
+		for ctx.Err() == nil && d.claim(ctx) { // what was said last has not been looked for yet
+		}
+	}
 	idle := make(chan struct{})
 	d.mu.Lock()
 	d.stopped = true

@@ -202,3 +202,22 @@ func TestWhatCanNeverBeStoredIsNotSentAgain(t *testing.T) {
 		t.Errorf("history %q", h)
 	}
 }
+
+func TestPushToADirectChatIsRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	direct := said("m1", "ann", "hello")
+	direct.Chat = adapters.Chat{ID: "dm", Type: adapters.Direct}
+	r.say(direct)
+	r.ends("m1", models.InboundDone)
+	r.delivered()
+	_, err := r.gateway.Push(context.Background(), gateway.Push{
+		Channel: "chat", Account: "main", Target: models.Target{ChatID: "dm"}, Text: "lunch is ready", Remember: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("it is remembered where she reads it", func() bool {
+		return slices.Contains(r.history("m1"), "assistant lunch is ready")
+	})
+}

@@ -41,6 +41,9 @@ type Outbox interface {
 
 	// Delivery returns one delivery, or [ErrNotFound].
 	Delivery(ctx context.Context, id string) (*models.Delivery, error)
+	// AnsweredTarget returns where an answer in a chat, outside of its threads, went: it
+	// tells the kind of chat. [ErrNotFound] if none is kept.
+	AnsweredTarget(ctx context.Context, channel, account, chatID string) (models.Target, error)
 	// ListDeliveries returns a page, newest first.
 	ListDeliveries(ctx context.Context, q DeliveryQuery) (items []*models.Delivery, nextCursor string, err error)
 	// RetryDelivery makes a failed or dead delivery pending again, queued now, under a new

@@ -17,6 +17,7 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 )
@@ -156,7 +157,7 @@ func (a *app) handlers() *httpapi.Server {
 	}
 	httpapi.Observe(a.metrics, health{a.gateway, a.store})
 	return httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Slots: a.gateway, Notebooks: a.gateway,
+		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Exports: transfer.From(a.store), Slots: a.gateway, Notebooks: a.gateway,
 		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Health: health{a.gateway, a.store},
 		Metrics: a.metrics,
 	}, clock.Real(), a.log)

@@ -1,6 +1,9 @@
 package httpapi
 
-import "github.com/chatkeep/chatkeep/internal/telemetry"
+import (
+	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
+)
 
 // Deps is what the server asks of the rest of the program. Each interface stands
 // in the file that uses it.
@@ -10,6 +13,7 @@ type Deps struct {
 	Sessions     SessionReader
 	Control      SessionControl
 	Contexts     ContextPreview
+	Exports      transfer.Reader
 	Slots        SlotControl
 	Notebooks    Notebooks
 	Queues       Queues

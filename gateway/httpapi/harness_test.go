@@ -24,6 +24,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 	"github.com/chatkeep/chatkeep/store"
 	"github.com/chatkeep/chatkeep/store/memstore"
 )
@@ -128,7 +129,7 @@ func newWorld(t *testing.T, o options) *world {
 	h := health{w.gateway, st}
 	httpapi.Observe(w.metrics, h)
 	api := httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{w.gateway, st}, Stateless: w.gateway, Sessions: st, Control: w.gateway, Contexts: w.gateway, Slots: w.gateway, Notebooks: w.gateway,
+		Chats: chats{w.gateway, st}, Stateless: w.gateway, Sessions: st, Control: w.gateway, Contexts: w.gateway, Exports: transfer.From(st), Slots: w.gateway, Notebooks: w.gateway,
 		Queues: st, QueueControl: w.gateway, Tasks: w.gateway, TaskControl: w.gateway, Health: h, Metrics: w.metrics,
 	}, clock.Real(), log)
 	w.handler, w.doc = api.All(), readDocument(t, api)

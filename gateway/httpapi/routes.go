@@ -30,6 +30,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	one.DELETE("", s.deleteSession)
 	one.GET("/messages", s.sessionMessages)
 	one.GET("/context", s.sessionContext)
+	one.GET("/export", s.exportSession)
 	one.POST("/reset", s.resetSession)
 	one.POST("/restore", s.restoreSession)
 	one.POST("/cancel", s.cancelSession)

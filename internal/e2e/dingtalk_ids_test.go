@@ -58,7 +58,7 @@ func TestDingTalkConversationsWithSimilarIDsNeverMeet(t *testing.T) {
 // admin serves the admin API of a replica and returns its base URL.
 func (w *dingtalkWorld) admin(r *replica) string {
 	api := httpapi.New(httpapi.Config{MaxBody: 1 << 20}, httpapi.Deps{
-		Sessions: w.store, Control: r.gateway, Queues: w.store, QueueControl: r.gateway,
+		Sessions: w.store, Control: r.gateway, Contexts: r.gateway, Queues: w.store, QueueControl: r.gateway,
 	}, clock.Real(), slog.New(slog.DiscardHandler))
 	server := httptest.NewServer(api.Admin())
 	w.t.Cleanup(server.Close)

@@ -28,7 +28,7 @@ func (w *dingtalkWorld) answeredOnceInOrder(chat string, texts []string) {
 }
 
 func TestDingTalkFiftyRotationsUnderLoadLoseAndDoubleNothing(t *testing.T) {
-	w := onDingTalk(t, dingtalktest.Options{Linger: 300 * time.Millisecond})
+	w := onDingTalk(t, dingtalktest.Options{})
 	w.start()
 	said := map[string][]string{}
 	var ids []string

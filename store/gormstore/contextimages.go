@@ -16,8 +16,8 @@ var lightColumns = `seq, turn_seq, id, role, content, CASE WHEN LENGTH(meta) > `
 
 // lightRow is a message whose meta was not read if it is heavy.
 type lightRow struct {
-	messageRow `gorm:"embedded"`
-	MetaSize   int64
+	Message  messageRow `gorm:"embedded"`
+	MetaSize int64
 }
 
 // loadHeavy reads the heavy metas of messages, oldest first: those of the newest whole,
@@ -30,11 +30,11 @@ func loadHeavy(t *tx, contextID []byte, rows []lightRow) (omitted map[int64]bool
 		if size <= heavyMeta {
 			continue
 		}
-		at[rows[i].Seq] = i
+		at[rows[i].Message.Seq] = i
 		if left -= size; left >= 0 {
-			whole = append(whole, rows[i].Seq)
+			whole = append(whole, rows[i].Message.Seq)
 		} else {
-			rest = append(rest, rows[i].Seq)
+			rest = append(rest, rows[i].Message.Seq)
 		}
 	}
 	omitted = map[int64]bool{}
@@ -52,7 +52,7 @@ func loadHeavy(t *tx, contextID []byte, rows []lightRow) (omitted map[int64]bool
 			return err
 		}
 		for _, h := range heavy {
-			meta := &rows[at[h.Seq]].Meta
+			meta := &rows[at[h.Seq]].Message.Meta
 			meta.String, meta.Valid = h.Meta, true
 			omitted[h.Seq] = h.Omitted != 0
 		}

@@ -64,7 +64,7 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 // loadMessages reads two ranges of the clustered key: the newest messages behind
 // the compaction, and the summary of what is before it.
 func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) error {
-	const newest = "SELECT " + lightColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
+	newest := "SELECT " + lightColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
 	sql, args := newest, []any{row.Slot.ContextID, row.CompactedThrough, max(limit, 0)}
 	if row.SummarySeq > 0 {
 		sql = "SELECT * FROM (" + newest + ") newest UNION ALL SELECT " + lightColumns + " FROM messages WHERE context_id = ? AND seq = ?"
@@ -74,14 +74,14 @@ func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) e
 	if _, err := t.find(&light, sql, args...); err != nil {
 		return err
 	}
-	slices.SortFunc(light, func(a, b lightRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(light, func(a, b lightRow) int { return cmp.Compare(a.Message.Seq, b.Message.Seq) })
 	omitted, err := loadHeavy(t, row.Slot.ContextID, light)
 	if err != nil {
 		return err
 	}
 	rows := make([]messageRow, len(light))
 	for i := range light {
-		rows[i] = light[i].messageRow
+		rows[i] = light[i].Message
 	}
 	messages, err := messageModels(rows, row.Slot.Name)
 	if err != nil {

@@ -15,6 +15,7 @@ func retryTests() []test {
 		{"AmbiguousStaysSo", retryAmbiguous},
 		{"RefusedLeavesTheNext", retryRefused},
 		{"RetryOfTheDead", retryDead},
+		{"AnsweredTarget", answeredTarget},
 		{"RetryPastTheWindow", retryWindow},
 		{"ClosedTarget", retryClosed},
 		{"ClosedUser", retryClosedUser},
@@ -244,4 +245,19 @@ func retryWrong(f *fixture) {
 	next, err := f.FinishDelivery(f.ctx, c, f.sent(d))
 	f.ok(err)
 	equal(f, "next", next.Text, "two")
+}
+
+func answeredTarget(f *fixture) {
+	pushed := f.delivery("oc_1", "pushed")
+	f.enqueue(pushed)
+	_, err := f.AnsweredTarget(f.ctx, pushed.Channel, pushed.Account, "oc_1") // a push does not know
+	f.fails(err, store.ErrNotFound)
+	answer := f.delivery("oc_1", "answered")
+	answer.InboundID, answer.Target = "inb_1", models.Target{ChatID: "oc_1", UserID: "ou_1", Direct: true}
+	f.enqueue(answer)
+	got, err := f.AnsweredTarget(f.ctx, answer.Channel, answer.Account, "oc_1")
+	f.ok(err)
+	equal(f, "target", got, answer.Target)
+	_, err = f.AnsweredTarget(f.ctx, answer.Channel, "other", "oc_1")
+	f.fails(err, store.ErrNotFound)
 }
