@@ -140,9 +140,6 @@ func (p *Pool) work(ctx context.Context, r *run, turn *store.Turn) {
 		err := error(nil)
 		if turn == nil {
 			turn, err = p.lanes.BeginTurn(ctx, r.claim, p.cfg.Merge())
-			if cause := context.Cause(ctx); err != nil && cause != nil {
-				err = cause
-			}
 			if err == nil && turn == nil {
 				p.forget(key, r)
 				return
@@ -189,6 +186,9 @@ var errPanicked = errors.New("lane: turn panicked")
 // fault: the attempt counts, and the lease is left to run out as if the process had
 // died.
 func (p *Pool) handBack(ctx context.Context, claim store.Claim, cause error) {
+	if ended := context.Cause(ctx); ended != nil && !errors.Is(cause, store.ErrLeaseLost) && !errors.Is(cause, errPanicked) {
+		cause = ended // the error follows from it
+	}
 	delay := time.Duration(0)
 	switch {
 	case errors.Is(cause, store.ErrLeaseLost):

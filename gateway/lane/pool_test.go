@@ -209,6 +209,72 @@ func TestFailedCommitIsHandedBackWithoutCounting(t *testing.T) {
 	}
 }
 
+func TestTurnThatFailsForGoodCostsAnAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.Lease = 500 * time.Millisecond
+	var tries int
+	b.start(func(context.Context, string) error {
+		if tries++; tries == 1 {
+			return store.ErrInvalid
+		}
+		return nil
+	})
+	id := b.say(session(1), "hello")
+	b.until("it runs again after its lease", b.done(id))
+	if in := b.state(id); in.Attempts != 1 {
+		t.Errorf("%d attempts", in.Attempts)
+	}
+}
+
+// asking looks on while due lanes are claimed.
+type asking struct {
+	store.Lanes
+	meanwhile func()
+}
+
+func (a asking) ClaimLanes(ctx context.Context, c store.ClaimRequest, limit int) ([]store.Claim, error) {
+	a.meanwhile()
+	return a.Lanes.ClaimLanes(ctx, c, limit)
+}
+
+func TestClaimingLeavesWorkersFree(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	free := make(chan bool, 1)
+	b.lanes = asking{b.store, func() {
+		reserved := b.pool.Reserve()
+		if reserved {
+			b.pool.Unreserve()
+		}
+		select {
+		case free <- reserved:
+		default:
+		}
+	}}
+	b.start(func(context.Context, string) error { return nil })
+	if !<-free {
+		t.Error("while due lanes are looked for nobody finds a worker")
+	}
+}
+
+func TestCutEndsTheGrace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.Grace = time.Hour
+	b.start(func(ctx context.Context, _ string) error {
+		<-ctx.Done()
+		return ctx.Err() // not the cause: the pool knows it
+	})
+	id := b.say(session(1), "hello")
+	b.until("it runs", func() bool { return b.pool.Running() == 1 })
+	go b.pool.Cut()
+	b.stop()
+	if in := b.state(id); in.State != models.InboundReceived || in.Attempts != 0 {
+		t.Errorf("%s after %d attempts", in.State, in.Attempts)
+	}
+}
+
 func TestPanicCostsAnAttemptAndNoWorker(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

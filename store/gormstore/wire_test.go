@@ -64,7 +64,7 @@ func TestStalledServerInATransaction(t *testing.T) {
 
 // A connection that once carried a deadline serves long after it.
 func TestDeadlineEndsWithItsTransaction(t *testing.T) {
-	cfg := onMySQL(t)
+	cfg := newMySQL(t).config()
 	cfg.MaxOpenConns = 1
 	s := open(t, cfg)
 	const key = "agent:a:channel:any:scope:main:main"
@@ -97,6 +97,7 @@ type proxy struct {
 	server string
 	mu     sync.Mutex
 	silent chan struct{} // closed: what is connected passes nothing on any more
+	open   []net.Conn
 }
 
 // newProxy starts a proxy and directs cfg to it.
@@ -123,7 +124,8 @@ func newProxy(t *testing.T, cfg *gormstore.Config) *proxy {
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
-		running.Wait() // the store is closed, and with it every connection
+		p.restart()
+		running.Wait()
 	})
 	dsn.Net, dsn.Addr = "tcp", listener.Addr().String()
 	cfg.DSN = dsn.FormatDSN()
@@ -137,11 +139,15 @@ func (p *proxy) stall() {
 	close(p.silent)
 }
 
-// restart lets new connections through again; the old ones stay as they are.
+// restart cuts the connections of now and lets new ones through again.
 func (p *proxy) restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.silent = make(chan struct{})
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.open = nil
 }
 
 func (p *proxy) serve(client net.Conn) {
@@ -153,6 +159,7 @@ func (p *proxy) serve(client net.Conn) {
 	defer func() { _ = server.Close() }()
 	p.mu.Lock()
 	silent := p.silent
+	p.open = append(p.open, client, server)
 	p.mu.Unlock()
 	var answers sync.WaitGroup
 	answers.Go(func() { pass(client, server, silent) })
