@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
