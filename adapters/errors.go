@@ -55,8 +55,7 @@ func (e *SendError) Unwrap() error { return e.Err }
 
 // SendErrorOf returns the classified failure in err; one without a class counts as Unknown.
 func SendErrorOf(err error) *SendError {
-	var e *SendError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*SendError](err); ok {
 		return e
 	}
 	return &SendError{Kind: Unknown, Err: err}

@@ -41,8 +41,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of err, Permanent if it carries none.
 func KindOf(err error) ErrorKind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return Permanent

@@ -111,7 +111,7 @@ func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return err
 		case err != nil || first.ID != in.ID && first.Seq > in.Seq:
-			return nil // somebody else carried it out
+			return nil //nolint:nilerr // nothing waits: somebody else carried it out
 		case first.ID != in.ID:
 			return errNotFirst
 		}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway/lane"
 	"github.com/chatkeep/chatkeep/gateway/schedule"
@@ -16,7 +18,6 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/store"
-	"golang.org/x/sync/errgroup"
 )
 
 // Gateway is one replica at work.

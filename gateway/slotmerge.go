@@ -77,7 +77,7 @@ func (g *Gateway) MergeSlot(ctx context.Context, key, from, into string, strateg
 // summaryOf is a slot's summary as a message for another slot; written is the one
 // of its latest compaction, or nil.
 func (g *Gateway) summaryOf(s *models.ContextSlot, written *models.SessionMessage) (*models.SessionMessage, error) {
-	content := ""
+	var content string
 	switch {
 	case s.Focused != nil && s.Focused.SummaryOverride != "":
 		content = s.Focused.SummaryOverride

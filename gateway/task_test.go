@@ -252,7 +252,7 @@ func TestTasksOfTheConfiguration(t *testing.T) {
 	r := newRig(t)
 	r.make()
 	ctx := context.Background()
-	make := func(id, spec string) *models.Task {
+	build := func(id, spec string) *models.Task {
 		task := r.gateway.NewTask(models.OwnerConfig)
 		task.ID, task.Schedule, task.Timezone, task.Prompt, task.AgentID = id, spec, "Asia/Shanghai", "x", "assistant"
 		return task
@@ -262,23 +262,23 @@ func TestTasksOfTheConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sync(make("a", "@every 10m"), make("b", "0 9 * * *"))
+	sync(build("a", "@every 10m"), build("b", "0 9 * * *"))
 	first := r.task("a")
 	if _, err := r.gateway.PauseTask(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
-	sync(make("a", "@every 10m"), make("b", "0 10 * * *"))
+	sync(build("a", "@every 10m"), build("b", "0 10 * * *"))
 	if again := r.task("a"); !again.NextRunAt.Equal(*first.NextRunAt) || again.Revision != first.Revision {
 		t.Errorf("an unchanged task changed: %+v", again)
 	}
 	if b := r.task("b"); !b.Paused || b.Schedule != "0 10 * * *" {
 		t.Errorf("b is %+v", b)
 	}
-	sync(make("a", "@every 10m"))
+	sync(build("a", "@every 10m"))
 	if _, err := r.store.Task(ctx, "b"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("b is there: %v", err)
 	}
-	bad := make("c", "@every 10m")
+	bad := build("c", "@every 10m")
 	bad.Deliver = &models.TaskTarget{Channel: "nowhere", Account: "main", ChatID: "x"}
 	if err := r.gateway.SyncTasks(ctx, []*models.Task{bad}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("bad target: %v", err)

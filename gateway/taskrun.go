@@ -89,7 +89,7 @@ func (r *turn) respondOrRetry(ctx context.Context, request *agents.Request) (*ag
 			return response, err
 		}
 		r.g.log.Info("task is tried again", "task", r.env.Run.TaskID, "run", r.env.Run.RunID, "error", err)
-		if clock.Sleep(ctx, r.g.clock, pause*3/4+rand.N(pause/2)) != nil { //nolint:gosec // jitter, not a secret
+		if clock.Sleep(ctx, r.g.clock, pause*3/4+rand.N(pause/2)) != nil {
 			return nil, err
 		}
 		pause = min(2*pause, lastRunRetry)
@@ -155,7 +155,7 @@ func (w taskWork) Message(t *models.Task, run *models.TaskRun) (*store.AcceptReq
 		env.Message.Chat.ID, env.Message.Chat.ThreadID = d.ChatID, d.ThreadID
 		in.Channel, in.Account, segment = d.Channel, d.Account, d.Channel
 	}
-	_, _, env.Message.Sender.ID, _ = splitOwner(t.Owner)
+	_, _, env.Message.Sender.ID, _ = splitOwner(t.Owner) //nolint:dogsled // only who it is matters here
 	in.SenderID = env.Message.Sender.ID
 	runID := ""
 	if t.Session == models.TaskIsolated {

@@ -33,7 +33,7 @@ type conn struct {
 	wire    wire
 	clock   clock.Clock
 	// life ends with the connection, and all calls with it.
-	life    context.Context
+	life    context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 	end     context.CancelFunc
 	changed chan struct{} // the server has other tools than before
 	ended   chan struct{} // closed when the connection is gone

@@ -97,7 +97,7 @@ func TestCloseEndsTheProcessGroup(t *testing.T) {
 		return strings.HasSuffix(string(text), "\n")
 	})
 	m.Close()
-	for _, field := range strings.Fields(string(text)) {
+	for field := range strings.FieldsSeq(string(text)) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
 			t.Fatal(err)

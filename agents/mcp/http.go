@@ -43,7 +43,7 @@ func (e *endpoint) kill() { e.end() }
 // exchanges ends every exchange with the connection's life and bounds what is read.
 type exchanges struct {
 	base http.RoundTripper
-	life context.Context
+	life context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
 }
 
 // RoundTrip makes one exchange.

@@ -80,7 +80,7 @@ func TestToolset(t *testing.T) {
 
 func TestNothingStartsBeforeItIsNeeded(t *testing.T) {
 	var hits atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(404) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(http.StatusNotFound) }))
 	defer server.Close()
 	m, _ := manage(t, Server{Name: "a", URL: server.URL}, Server{Name: "b", Command: []string{"/nowhere/at/all"}})
 	m.Toolset([]string{"a", "b"})

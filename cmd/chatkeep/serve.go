@@ -14,12 +14,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
-	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 )
 
 func newServe(f *flags) *cobra.Command {

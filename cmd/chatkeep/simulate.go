@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/chatkeep/chatkeep/internal/simulator"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/chatkeep/chatkeep/internal/simulator"
 )
 
 // simulated is a running platform, for the page and the prompt.

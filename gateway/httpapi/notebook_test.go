@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,7 +26,7 @@ func TestVariables(t *testing.T) {
 	for name, value := range map[string]any{"tone": "softly", "floor": 3, "a%2Fb": obj{"deep": []any{1, nil, "用户"}}, "nothing": nil} {
 		put := w.admin(http.MethodPut, variables+"/"+name, obj{"value": value}).ok()
 		got := w.admin(http.MethodGet, variables+"/"+name, nil).ok()
-		if string(put.body) != string(got.body) || got.str("name") != strings.ReplaceAll(name, "%2F", "/") {
+		if !bytes.Equal(put.body, got.body) || got.str("name") != strings.ReplaceAll(name, "%2F", "/") {
 			t.Errorf("put %s, got %s", put.body, got.body)
 		}
 	}
@@ -36,7 +37,7 @@ func TestVariables(t *testing.T) {
 	same(t, "prompt", w.shows(path, "default")[:1], "system: Speak softly to floor 3.")
 	w.work(obj{"userId": "lin", "text": "again"}).ok()
 	requests := w.model.Requests()
-	if sent := fmt.Sprintf("%s", requests[len(requests)-1].Messages[0].Content); !strings.Contains(sent, "softly to floor 3.") {
+	if sent := string(requests[len(requests)-1].Messages[0].Content); !strings.Contains(sent, "softly to floor 3.") {
 		t.Errorf("the model got %s", sent)
 	}
 	w.admin(http.MethodDelete, variables+"/tone", nil).ok()

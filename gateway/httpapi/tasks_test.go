@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -38,12 +39,8 @@ func TestTasks(t *testing.T) {
 		"bad duration": {"id": "x", "grace": "soon"},
 	} {
 		bad := map[string]any{}
-		for k, v := range body {
-			bad[k] = v
-		}
-		for k, v := range change {
-			bad[k] = v
-		}
+		maps.Copy(bad, body)
+		maps.Copy(bad, change)
 		want := http.StatusBadRequest
 		if name == "exists" {
 			want = http.StatusConflict

@@ -31,13 +31,11 @@ func (p *Pool) NudgeAfter(d time.Duration) {
 	if p.draining {
 		return
 	}
-	p.wg.Add(1)
-	go func() {
-		defer p.wg.Done()
+	p.wg.Go(func() {
 		if clock.Sleep(p.base, p.clock, d) == nil {
 			p.Nudge()
 		}
-	}()
+	})
 }
 
 // Run claims due lanes, renews leases and cancels stopped turns until ctx ends;
@@ -62,7 +60,7 @@ func (p *Pool) drain() {
 	p.mu.Unlock()
 
 	idle := make(chan struct{})
-	go func() { //nolint:modernize // it waits for the group
+	go func() {
 		p.wg.Wait()
 		close(idle)
 	}()

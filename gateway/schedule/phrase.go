@@ -75,7 +75,7 @@ func Read(text string, now time.Time, loc *time.Location) (*Draft, error) {
 }
 
 func draft(d *Draft, prompt string) (*Draft, error) {
-	d.Prompt = strings.TrimSpace(strings.TrimLeft(prompt, ",,、"))
+	d.Prompt = strings.TrimSpace(strings.TrimLeft(prompt, ",，、"))
 	if d.Prompt == "" {
 		return nil, ErrPhrase
 	}

@@ -84,7 +84,7 @@ func newTask(spec, zone string) *models.Task {
 }
 
 func TestPlan(t *testing.T) {
-	at := func(d time.Duration) time.Time { return start.Add(d) }
+	at := start.Add
 	until := at(150 * time.Minute)
 	for _, c := range []struct {
 		name   string

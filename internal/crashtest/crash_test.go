@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatkeep/chatkeep/gateway" //nolint:depguard // for the names of the crash points
+	"github.com/chatkeep/chatkeep/gateway"
 )
 
 const (

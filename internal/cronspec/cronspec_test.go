@@ -238,7 +238,7 @@ func inField(t *testing.T, field string, n int) bool {
 		}
 		return v
 	}
-	for _, part := range strings.Split(field, ",") {
+	for part := range strings.SplitSeq(field, ",") {
 		rangePart, stepPart, stepped := strings.Cut(part, "/")
 		step := 1
 		if stepped {

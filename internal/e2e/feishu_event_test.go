@@ -46,9 +46,9 @@ func TestFeishuDeliveriesStopWhenTheBotIsRemoved(t *testing.T) {
 	w.asked(1)
 	release()
 	w.ends(id, models.InboundDone)
-	w.until("the answer was refused", func() bool { all := w.deliveries(); return len(all) == 1 && all[0].Error != "" })
+	w.stored("the answer was refused", func() bool { all := w.deliveries(); return len(all) == 1 && all[0].Error != "" })
 	w.platform.RemoveBot(group, "ou_admin")
-	w.until("the delivery is given up", func() bool { return w.deliveries()[0].State != models.DeliveryPending })
+	w.stored("the delivery is given up", func() bool { return w.deliveries()[0].State != models.DeliveryPending })
 	if n := len(w.platform.Calls("/reply")); n != 1 {
 		t.Errorf("%d attempts", n)
 	}

@@ -44,7 +44,7 @@ func (w *feishuWorld) deliveredInOrder(said map[string][]string) {
 // tried waits until an attempt to send has failed in every chat.
 func (w *feishuWorld) tried(chats int) {
 	w.t.Helper()
-	w.until("sending fails in every chat", func() bool {
+	w.stored("sending fails in every chat", func() bool {
 		failed := 0
 		for _, d := range w.deliveries() {
 			if d.Attempts > 0 && d.Error != "" {

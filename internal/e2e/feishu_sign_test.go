@@ -70,6 +70,17 @@ func TestFeishuWorkingSignIsTakenBackAfterStop(t *testing.T) {
 	w.ends(id, models.InboundCancelled)
 }
 
+func TestFeishuWorkingSignIsTakenBackAfterARecall(t *testing.T) {
+	w := onFeishu(t)
+	w.signs()
+	w.model.Script(silent())
+	w.start()
+	id := w.busy()
+	w.platform.Recall(id)
+	w.signGone(id)
+	w.ends(id, models.InboundCancelled)
+}
+
 func TestFeishuWorkingSignIsTakenBackAfterARestart(t *testing.T) {
 	w := onFeishu(t)
 	w.signs()

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/adapters/feishu"
@@ -18,7 +20,9 @@ type feishuWorld struct {
 func onFeishu(t *testing.T) *feishuWorld {
 	t.Helper()
 	w := &feishuWorld{world: newWorld(t)}
-	platform, err := feishutest.New(feishutest.Options{})
+	platform, err := feishutest.New(feishutest.Options{
+		Redeliver: slices.Repeat([]time.Duration{5 * time.Second}, 10), // what a slow machine did not store in time
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,6 +87,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func closing(t *testing.T, s store.Store) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close store: %v", err)
@@ -163,20 +164,32 @@ func (w *world) startOn(s store.Store) *replica {
 	return r
 }
 
-// until waits for a condition.
+// until waits for a condition on what the platform shows.
 func (w *world) until(what string, condition func() bool) {
+	w.t.Helper()
+	w.wait(what, condition, w.changed)
+}
+
+// stored waits for a condition on what the store holds. It tells of no changes, and
+// is not asked at each of the platform's.
+func (w *world) stored(what string, condition func() bool) {
+	w.t.Helper()
+	w.wait(what, condition, func() <-chan struct{} { return nil })
+}
+
+func (w *world) wait(what string, condition func() bool, changed func() <-chan struct{}) {
 	w.t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	look := time.NewTicker(20 * time.Millisecond) // stores and models tell of no changes
+	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		changed := w.changed()
+		next := changed()
 		if condition() {
 			return
 		}
 		select {
-		case <-changed:
+		case <-next:
 		case <-look.C:
 		case <-deadline.C:
 			w.t.Fatalf("waited in vain until %s", what)
@@ -187,16 +200,19 @@ func (w *world) until(what string, condition func() bool) {
 // settled waits until no message waits for its outcome and nothing for being sent.
 func (w *world) settled() {
 	w.t.Helper()
-	quiet := func() bool {
+	quiet := 0
+	// Twice in a row: a turn that ends between two of the counts adds what it has to say.
+	w.stored("everything is answered and sent", func() bool {
 		stats, err := w.store.Stats(context.Background())
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		open := stats.Inbound["received"] + stats.Inbound["running"] + stats.Deliveries["pending"] + stats.Deliveries["sending"]
-		return open == 0
-	}
-	// Twice: a turn that ends between two of the counts adds what it has to say.
-	w.until("everything is answered and sent", func() bool { return quiet() && quiet() })
+		quiet++
+		if stats.Inbound["received"]+stats.Inbound["running"]+stats.Deliveries["pending"]+stats.Deliveries["sending"] > 0 {
+			quiet = 0
+		}
+		return quiet == 2
+	})
 }
 
 // lost fails the test if a delivery was given up.
@@ -228,7 +244,7 @@ func (w *world) inbound(messageID string) *models.Inbound {
 func (w *world) ends(messageID string, state models.InboundState) {
 	w.t.Helper()
 	var in *models.Inbound
-	w.until(messageID+" has its outcome", func() bool {
+	w.stored(messageID+" has its outcome", func() bool {
 		in = w.inbound(messageID)
 		return in != nil && in.State.Final()
 	})
@@ -250,7 +266,7 @@ func (w *world) deliveries() []*models.Delivery {
 // asked waits until the model got its n-th request and returns that.
 func (w *world) asked(n int) *agenttest.ChatRequest {
 	w.t.Helper()
-	w.until(fmt.Sprintf("the model is asked %d times", n), func() bool { return len(w.model.Requests()) >= n })
+	w.stored(fmt.Sprintf("the model is asked %d times", n), func() bool { return len(w.model.Requests()) >= n })
 	return w.model.Requests()[n-1]
 }
 

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -328,7 +329,7 @@ func (a *acceptance) seen(ctx context.Context) (*store.Accepted, error) {
 	if a.again && first.ID == r.Inbound.ID {
 		return a.resolved(ctx, first)
 	}
-	differs := len(r.Fingerprint) > 0 && len(row.Fingerprint) > 0 && string(r.Fingerprint) != string(row.Fingerprint)
+	differs := len(r.Fingerprint) > 0 && len(row.Fingerprint) > 0 && !bytes.Equal(r.Fingerprint, row.Fingerprint)
 	if r.RunAgain && !differs && first.State.Retryable() {
 		return a.runAgain(ctx, first)
 	}

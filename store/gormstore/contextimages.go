@@ -1,6 +1,9 @@
 package gormstore
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 const (
 	// heavyMeta is the size of a message's meta, in bytes, from which it is read apart:
@@ -25,16 +28,16 @@ type lightRow struct {
 func loadHeavy(t *tx, contextID []byte, rows []lightRow) (omitted map[int64]bool, err error) {
 	var whole, rest []any
 	at, left := map[int64]int{}, int64(maxHeavy)
-	for i := len(rows) - 1; i >= 0; i-- {
-		size := rows[i].MetaSize
+	for i, row := range slices.Backward(rows) {
+		size := row.MetaSize
 		if size <= heavyMeta {
 			continue
 		}
-		at[rows[i].Message.Seq] = i
+		at[row.Message.Seq] = i
 		if left -= size; left >= 0 {
-			whole = append(whole, rows[i].Message.Seq)
+			whole = append(whole, row.Message.Seq)
 		} else {
-			rest = append(rest, rows[i].Message.Seq)
+			rest = append(rest, row.Message.Seq)
 		}
 	}
 	omitted = map[int64]bool{}

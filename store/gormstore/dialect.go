@@ -54,8 +54,10 @@ func (d *dialect) sql(text string) string {
 	if !strings.Contains(text, "{") {
 		return text
 	}
-	if out, ok := d.compiled.Load(text); ok {
-		return out.(string)
+	if kept, _ := d.compiled.Load(text); kept != nil {
+		if out, ok := kept.(string); ok {
+			return out
+		}
 	}
 	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock).Replace(text)
 	out = markUpsert.ReplaceAllString(out, d.upsert)

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (s *Store) ResolveThread(ctx context.Context, channel, account string, ids 
 	})
 	for _, h := range hashes {
 		for _, row := range rows {
-			if string(row.AliasHash) == string(h.([]byte)) {
+			if hashed, ok := h.([]byte); ok && bytes.Equal(row.AliasHash, hashed) {
 				return row.Thread, err
 			}
 		}

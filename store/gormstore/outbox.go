@@ -301,8 +301,7 @@ func (s *Store) FinishDelivery(ctx context.Context, c store.TargetClaim, r store
 		})
 	}
 	err := finish()
-	var lane *needsLane
-	if errors.As(err, &lane) { // the session's lane has to be locked before the target
+	if lane, ok := errors.AsType[*needsLane](err); ok { // the session's lane has to be locked before the target
 		session = lane.session
 		err = finish()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -88,14 +89,10 @@ func sqliteDSN(path string, params, extra url.Values) string {
 		"_busy_timeout": {strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
 		"_synchronous":  {"FULL"},
 	}
-	for name, v := range params {
-		merged[name] = v
-	}
+	maps.Copy(merged, params)
 	merged.Set("_txlock", "immediate") // for migrations
 	merged.Set("_journal_mode", "WAL")
 	merged.Set("_foreign_keys", "1")
-	for name, v := range extra {
-		merged[name] = v
-	}
+	maps.Copy(merged, extra)
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + merged.Encode()
 }

@@ -13,12 +13,12 @@ import (
 // checks collects the first complaint about the values of a call.
 type checks struct{ err error }
 
-// text takes any text up to max bytes; empty is fine.
-func (c *checks) text(field, v string, max int) {
+// text takes any text up to most bytes; empty is fine.
+func (c *checks) text(field, v string, most int) {
 	switch {
 	case c.err != nil:
-	case len(v) > max:
-		c.err = fmt.Errorf("%s has %d bytes, at most %d are stored: %w", field, len(v), max, store.ErrTooLarge)
+	case len(v) > most:
+		c.err = fmt.Errorf("%s has %d bytes, at most %d are stored: %w", field, len(v), most, store.ErrTooLarge)
 	case !utf8.ValidString(v):
 		c.err = fmt.Errorf("%s is not valid UTF-8: %w", field, store.ErrInvalid)
 	case strings.IndexByte(v, 0) >= 0:
@@ -27,11 +27,11 @@ func (c *checks) text(field, v string, max int) {
 }
 
 // id takes a text that may not be empty.
-func (c *checks) id(field, v string, max int) {
+func (c *checks) id(field, v string, most int) {
 	if c.err == nil && v == "" {
 		c.err = fmt.Errorf("%s is empty: %w", field, store.ErrInvalid)
 	}
-	c.text(field, v, max)
+	c.text(field, v, most)
 }
 
 func (c *checks) key(v string)  { c.id("session key", v, models.MaxKey) }
@@ -103,15 +103,15 @@ func (c *checks) session(s *models.Session) {
 }
 
 // clip cuts an error text to what a row holds, on a rune boundary.
-func clip(text string, max int) string {
+func clip(text string, most int) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) <= max {
+	if len(text) <= most {
 		return text
 	}
-	for max > 0 && !utf8.RuneStart(text[max]) {
-		max--
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
 	}
-	return text[:max]
+	return text[:most]
 }
 
 // hash names a tuple of texts. Each part is preceded by its length, so that no

@@ -13,7 +13,7 @@ import (
 // a goroutine twice for every statement whose context may end, which is a good part
 // of what a short transaction costs. The deadline holds at the network connection.
 type deadlineOnly struct {
-	context.Context // without cancellation
+	context.Context //nolint:containedctx // it is one, without cancellation
 	deadline        time.Time
 }
 
