@@ -172,7 +172,7 @@ func TestSendingEndsByItselfWhenItsLeaseCannotBeRenewed(t *testing.T) {
 	database.on.Store(true)
 	r.say(said("m1", "ann", "hello"))
 	select {
-	case <-r.platform.slow:
+	case <-r.platform.slow: //nolint:errcheck // that it was called is all
 	case <-time.After(4 * lease):
 		t.Error("the sender went on without a lease")
 	}

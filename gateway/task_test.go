@@ -311,7 +311,9 @@ func TestReplicasRunEachTimeOnce(t *testing.T) {
 		go func() { done <- g.Run(ctx) }()
 		return g, s, sync.OnceFunc(func() {
 			cancel()
-			<-done
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
 			_ = s.Close()
 		})
 	}

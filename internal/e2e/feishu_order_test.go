@@ -69,7 +69,7 @@ func TestFeishuShuffledFramesAreAllAnsweredInOrderOfCreation(t *testing.T) {
 	for i, r := range w.model.Requests() {
 		var n, chat int
 		text := r.Last("user").Text()
-		if _, err := fmt.Sscanf(text[strings.Index(text, "message"):], "message %d of chat %d", &n, &chat); err != nil {
+		if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "message")):], "message %d of chat %d", &n, &chat); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		began[fmt.Sprintf("om_%02d_%02d", chat, n)] = calls[i]

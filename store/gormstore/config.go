@@ -74,6 +74,7 @@ func (c Config) withDefaults() (Config, error) {
 		if c.MaxOpenConns == 0 {
 			c.MaxOpenConns = mysqlConns
 		}
+		c.MaxOpenConns = max(c.MaxOpenConns, 2) // a migration holds one for its lock
 	case SQLite:
 		if c.MaxOpenConns == 0 {
 			c.MaxOpenConns = sqliteConns

@@ -177,7 +177,7 @@ func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64,
 		sid, laneSeq = lane.sid, lane.seq
 	}
 	return []any{d.ID, target, d.Seq, queued, sid, laneSeq, d.InboundID, d.SessionKey, d.Channel, d.Account, string(d.State), string(d.Kind), d.Part, d.Parts,
-		d.Text, files, to, d.Attempts, nullTime(d.NextAttemptAt), nullMicros(d.FirstSentAt), sendFence, bit(d.Ambiguous), clip(d.Error, models.MaxError), d.PlatformMessageID, d.Preview,
+		d.Text, files, to, d.Attempts, nullTime(d.NextAttemptAt), nullMicros(d.FirstSentAt), sendFence, bit(d.Ambiguous), clip(d.Error), d.PlatformMessageID, d.Preview,
 		micros(d.CreatedAt), nullTime(d.DeliveredAt), micros(d.CreatedAt)}, nil
 }
 

@@ -155,7 +155,7 @@ func (s *Store) CloseTarget(ctx context.Context, channel, account string, to mod
 				return err
 			}
 			n, err := t.exec("UPDATE deliveries SET state = ?, queued = 0, error = ?, next_attempt_at = NULL WHERE target_id = ? AND queued = 1 AND state = ?",
-				string(models.DeliveryDead), clip(reason, models.MaxError), id, string(models.DeliveryPending))
+				string(models.DeliveryDead), clip(reason), id, string(models.DeliveryPending))
 			if err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func (s *Store) finish(t *tx, lane laneRow, ids []string, o store.Outcome, now t
 	if err != nil {
 		return 0, err
 	}
-	args := []any{string(o.State), string(o.Code), clip(o.Error, models.MaxError), o.FinishReason, reply, micros(now), lane.Sid, inLane, around}
+	args := []any{string(o.State), string(o.Code), clip(o.Error), o.FinishReason, reply, micros(now), lane.Sid, inLane, around}
 	set, open := "", "queued IN (?, ?)"
 	if o.Erase {
 		set, open = ", payload = ''", "(queued IN (?, ?, ?) OR state = ?)"

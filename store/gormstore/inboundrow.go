@@ -102,7 +102,7 @@ func insertInbound(t *tx, sid []byte, m *models.Inbound, queued int, runFence in
 		finish_reason, fingerprint, from_seq, to_seq, payload`
 	_, err = t.exec("INSERT INTO inbound ("+columns+") VALUES "+values(1, strings.Count(columns, ",")+1),
 		m.ID, sid, m.Seq, queued, string(m.Kind), string(m.State), m.Slot, m.Epoch, m.Channel, m.Account, m.PlatformMessageID, m.SenderID,
-		bit(m.Awaited), micros(m.CreatedAt), micros(m.ReceivedAt), nullTime(m.FinishedAt), m.Attempts, runFence, "", replaces, string(m.Code), clip(m.Error, models.MaxError),
+		bit(m.Awaited), micros(m.CreatedAt), micros(m.ReceivedAt), nullTime(m.FinishedAt), m.Attempts, runFence, "", replaces, string(m.Code), clip(m.Error),
 		m.FinishReason, fingerprint, 0, 0, m.Payload)
 	return err
 }

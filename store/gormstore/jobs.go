@@ -19,7 +19,7 @@ func (s *Store) SaveJobRun(ctx context.Context, run *store.JobRun) error {
 	if err != nil {
 		return wrap("save job run", err)
 	}
-	values := []any{micros(run.FinishedAt), run.Considered, run.Changed, run.Skipped, reasons, clip(run.Error, models.MaxError), micros(run.StartedAt)}
+	values := []any{micros(run.FinishedAt), run.Considered, run.Changed, run.Skipped, reasons, clip(run.Error), micros(run.StartedAt)}
 	return s.write(ctx, "save job run", func(t *tx) error {
 		n, err := t.exec("UPDATE jobs SET finished_at = ?, considered = ?, changed = ?, skipped = ?, reasons = ?, error = ?, started_at = ? WHERE name = ? AND started_at <= ?",
 			append(values, run.Job, micros(run.StartedAt))...)

@@ -339,7 +339,7 @@ func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResul
 	n, err := t.exec(`UPDATE deliveries SET state = ?, queued = ?, attempts = attempts + ?, next_attempt_at = ?, error = ?,
 		ambiguous = CASE WHEN ? = 1 THEN 1 ELSE ambiguous END,
 		platform_message_id = CASE WHEN ? = '' THEN platform_message_id ELSE ? END, delivered_at = ?
-		WHERE id = ? AND target_id = ? AND state = ?`, string(state), queued, bit(r.CountAttempt), next, clip(r.Error, models.MaxError), bit(r.Ambiguous),
+		WHERE id = ? AND target_id = ? AND state = ?`, string(state), queued, bit(r.CountAttempt), next, clip(r.Error), bit(r.Ambiguous),
 		r.PlatformMessageID, r.PlatformMessageID, delivered, r.ID, target.ID, string(models.DeliverySending))
 	if err != nil {
 		return nil, err

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/libtnb/sqlite"
+
+	"github.com/chatkeep/chatkeep/internal/clock"
 )
 
 // openSQLite opens one connection that writes and a few that read. A transaction
@@ -40,13 +43,28 @@ func (s *Store) openSQLite(ctx context.Context, cfg Config) error {
 	}
 	s.single = s.writer
 	// The first connection creates the file and switches it to WAL, before any reader.
-	if err := s.writer.PingContext(ctx); err != nil {
+	if err := s.firstConnection(ctx, cfg.Clock); err != nil {
 		return s.mapError(ctx, "open SQLite", err)
 	}
 	if s.reader, err = openPool(sqliteDSN(path, params, url.Values{"_query_only": {"1"}}), cfg.MaxOpenConns); err != nil {
 		return err
 	}
 	return s.openGorm(sqlite.New(sqlite.Config{Conn: s.writer}))
+}
+
+// firstConnection connects the writer. Of several processes that switch a new file
+// to WAL at once, SQLite turns all but one away without letting them wait.
+func (s *Store) firstConnection(ctx context.Context, c clock.Clock) error {
+	const pause = 50 * time.Millisecond
+	for waited := time.Duration(0); ; waited += pause {
+		err := s.writer.PingContext(ctx)
+		if err == nil || !strings.Contains(err.Error(), "SQLITE_BUSY") || waited >= busyTimeout {
+			return err
+		}
+		if err := clock.Sleep(ctx, c, pause); err != nil {
+			return err
+		}
+	}
 }
 
 // openMemory opens a database that one connection owns: it is gone with it, so the

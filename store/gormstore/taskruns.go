@@ -183,7 +183,7 @@ func (s *Store) SettleRun(ctx context.Context, run *models.TaskRun, decide func(
 			return err
 		}
 		n, err := t.exec(`UPDATE task_runs SET unsettled = 0, state = ?, delivery_state = ?, finished_at = ?, error = ?, tokens = ? WHERE id = ? AND unsettled = 1`,
-			string(run.State), string(run.DeliveryState), nullTime(run.FinishedAt), clip(run.Error, models.MaxError), run.Tokens, run.ID)
+			string(run.State), string(run.DeliveryState), nullTime(run.FinishedAt), clip(run.Error), run.Tokens, run.ID)
 		if settled = n > 0; err != nil || !settled {
 			settled = settled || t.again
 			return err

@@ -136,7 +136,7 @@ func (s *Store) finishTurn(t *tx, c *store.TurnCommit, epoch int64, contextID []
 	}
 	o := c.Outcome
 	args := []any{
-		string(o.State), string(o.Code), clip(o.Error, models.MaxError), o.FinishReason, micros(c.Now),
+		string(o.State), string(o.Code), clip(o.Error), o.FinishReason, micros(c.Now),
 		first, first, first, reply, turnContext, fromSeq, toSeq,
 		string(models.InboundRunning), c.Claim.Fence, epoch, sidOf(c.Claim.SessionKey),
 	}

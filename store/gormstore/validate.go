@@ -103,15 +103,16 @@ func (c *checks) session(s *models.Session) {
 }
 
 // clip cuts an error text to what a row holds, on a rune boundary.
-func clip(text string, most int) string {
+func clip(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) <= most {
+	if len(text) <= models.MaxError {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	end := models.MaxError
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text[:most]
+	return text[:end]
 }
 
 // hash names a tuple of texts. Each part is preceded by its length, so that no
