@@ -81,7 +81,6 @@ func TestDueTasksCostTheSameWithManyStored(t *testing.T) {
 }
 
 //go:fix inline
-func timeOf(t time.Time) *time.Time { return new(t) }
 
 // rowsRead counts the rows that the query for due tasks touches.
 func rowsRead(t *testing.T, db *sql.DB, now time.Time) int {
