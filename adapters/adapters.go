@@ -53,7 +53,7 @@ type Traits struct {
 	// IdempotencyWindow is how long the platform recognises a repeated send; zero: it cannot.
 	IdempotencyWindow time.Duration
 	// OrderWindow is how long to wait for frames that the transport may have
-	// shuffled before the first turn of an idle chat starts; zero: arrival order is right.
+	// shuffled before the next turn of a chat starts; zero: arrival order is right.
 	OrderWindow time.Duration
 	// Streams is set if the adapter implements [Streamer] for this account.
 	Streams bool

@@ -83,7 +83,19 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 		return nil, err
 	}
 	run.sign.hide()
+	if kept != nil {
+		run.settle(ctx)
+	}
 	return kept, err
+}
+
+// settle waits until what arrived last before the commit is old enough for its
+// order to be known: the platform's transport may still hold back what was written
+// before it. An end of ctx ends the next turn, not this one.
+func (r *turn) settle(ctx context.Context) {
+	if r.adapter != nil {
+		_ = clock.Sleep(ctx, r.g.clock, r.adapter.Traits().OrderWindow)
+	}
 }
 
 // refused reports whether a commit failed for a reason that will not pass.

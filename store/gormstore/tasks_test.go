@@ -80,8 +80,6 @@ func TestDueTasksCostTheSameWithManyStored(t *testing.T) {
 	}
 }
 
-//go:fix inline
-
 // rowsRead counts the rows that the query for due tasks touches.
 func rowsRead(t *testing.T, db *sql.DB, now time.Time) int {
 	t.Helper()
