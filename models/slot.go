@@ -59,12 +59,12 @@ type Budget struct {
 
 // ContextSlot is one named context of a session, like a tab.
 type ContextSlot struct {
-	ID        string     `json:"id"`
-	SessionID string     `json:"sessionId"` // the session key
-	Mode      SlotMode   `json:"mode"`
-	Focused   *Focus     `json:"focused"`
-	Source    SlotSource `json:"source"`
-	Budget    *Budget    `json:"budget"`
+	ID         string     `json:"id"`
+	SessionKey string     `json:"sessionKey"`
+	Mode       SlotMode   `json:"mode"`
+	Focused    *Focus     `json:"focused"`
+	Source     SlotSource `json:"source"`
+	Budget     *Budget    `json:"budget"`
 	// Compact lets compaction act on the slot.
 	Compact      bool      `json:"compact"`
 	MessageCount int       `json:"messageCount"`

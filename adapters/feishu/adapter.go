@@ -43,6 +43,8 @@ type Adapter struct {
 	api   *api
 	chats *cache[chatInfo]
 	names *cache[string]
+	// reached is told that the platform answers again.
+	reached chan struct{}
 	// self is the bot's open_id, nil while unknown.
 	self     atomic.Pointer[string]
 	intake   intake
@@ -93,6 +95,7 @@ func New(cfg Config, deps Deps) (*Adapter, error) {
 		intake:   intake{slots: make(chan struct{}, intakeSlots)},
 		previews: previews,
 		status:   adapters.Status{Mode: string(cfg.Mode)},
+		reached:  make(chan struct{}, 1),
 	}
 	a.chats = newCache(a.clock, a.api.chat)
 	a.names = newCache(a.clock, a.personName)
@@ -115,7 +118,11 @@ func (a *Adapter) Traits() adapters.Traits {
 func (a *Adapter) Status() adapters.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.status
+	status := a.status
+	if status.Connected && a.self.Load() == nil {
+		status.Error = "the bot's own id is not known yet: mentions in groups are not answered"
+	}
+	return status
 }
 
 // Run receives until ctx ends. It fails only if it is running already.
@@ -163,7 +170,15 @@ func (a *Adapter) learnIdentity(ctx context.Context, limit time.Duration) bool {
 
 func (a *Adapter) keepLearningIdentity(ctx context.Context) {
 	for wait := identityRetry; ; wait = min(2*wait, identityRetryMax) {
-		if clock.Sleep(ctx, a.clock, wait/2+rand.N(wait/2)) != nil || a.learnIdentity(ctx, requestTimeout) {
+		timer := a.clock.NewTimer(wait/2 + rand.N(wait/2))
+		select {
+		case <-timer.C:
+		case <-a.reached:
+			wait = identityRetry
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil || a.learnIdentity(ctx, requestTimeout) {
 			return
 		}
 	}
@@ -176,6 +191,10 @@ func (a *Adapter) connected() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.status.Connected, a.status.ConnectedAt, a.status.Error = true, a.clock.Now(), ""
+	select {
+	case a.reached <- struct{}{}: // the platform answers: ask again who the bot is
+	default:
+	}
 }
 
 // disconnected notes the end of the connection; err says why, nil for an end as asked.

@@ -73,6 +73,9 @@ func checkConfig(path string) checkResult {
 	for _, err := range each(notYet(cfg)) {
 		result.Warnings = append(result.Warnings, err.Error())
 	}
+	for _, name := range notInEffect(cfg) {
+		result.Warnings = append(result.Warnings, name+": accepted, but not in effect yet")
+	}
 	return result
 }
 

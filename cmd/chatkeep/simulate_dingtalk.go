@@ -63,6 +63,8 @@ func (s *dingtalkSimulation) Config() string {
       clientSecret: %s
       baseUrl: %s
       oapiBaseUrl: %s
+  api:
+    - account: default
 `, s.ClientID(), s.ClientSecret(), s.URL(), s.URL())
 }
 

@@ -65,6 +65,8 @@ func (s *feishuSimulation) Config() string {
       appId: %s
       appSecret: %s
       baseUrl: %s
+  api:
+    - account: default
 `, feishutest.DefaultAppID, feishutest.DefaultAppSecret, s.URL())
 }
 

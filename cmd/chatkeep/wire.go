@@ -163,6 +163,9 @@ func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Age
 func notYet(cfg *config.Config) error {
 	var problems []error
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if cfg.Storage.Driver == config.DriverFile {
+		refuse("storage.driver: file does not work yet; use sqlite, mysql or memory")
+	}
 	for _, name := range missingTools(cfg) {
 		refuse("agents: the built-in tool %s does not work yet; remove it", name)
 	}

@@ -32,7 +32,7 @@ func (s Static) Of(session *models.Session) *models.ContextSlot {
 		total += m.TokenCount
 	}
 	return &models.ContextSlot{
-		ID: s.ID, SessionID: session.Key, Mode: models.SlotReadonly, Source: models.SlotSource{Kind: models.SlotStatic},
+		ID: s.ID, SessionKey: session.Key, Mode: models.SlotReadonly, Source: models.SlotSource{Kind: models.SlotStatic},
 		MessageCount: len(s.Messages), TotalTokens: total, CreatedAt: session.CreatedAt,
 	}
 }

@@ -58,7 +58,7 @@ func newMemory(n int) *memory {
 			State: models.SessionActive, Title: "Plans <2026>", MessageCount: n, CurrentSlot: models.DefaultSlot,
 			CreatedAt: day, LastActivityAt: day, UpdatedAt: day, LastUserAt: day,
 		},
-		slots:    []*models.ContextSlot{{ID: models.DefaultSlot, SessionID: key, Mode: models.SlotFull, Compact: true, CreatedAt: day}},
+		slots:    []*models.ContextSlot{{ID: models.DefaultSlot, SessionKey: key, Mode: models.SlotFull, Compact: true, CreatedAt: day}},
 		messages: map[string][]*models.SessionMessage{},
 	}
 	for i := range n {
@@ -123,7 +123,7 @@ func rich() *memory {
 	m := newMemory(0)
 	reasoning := "because </script>"
 	m.slots = append(m.slots, &models.ContextSlot{
-		ID: "side", SessionID: key, Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true, RecentMessages: 3, SummaryOverride: "s"},
+		ID: "side", SessionKey: key, Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true, RecentMessages: 3, SummaryOverride: "s"},
 		Source: models.SlotSource{Kind: models.SlotDerived, ParentID: models.DefaultSlot, Strategy: models.DeriveFocused},
 		Budget: &models.Budget{System: 1, History: 2, Tools: 3, ToolResults: 4, Reserve: 5}, MessageCount: 3, TotalTokens: 9, Current: true, CreatedAt: day,
 	})

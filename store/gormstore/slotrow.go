@@ -44,7 +44,7 @@ func (r *slotRow) model(key, current string) (*models.ContextSlot, error) {
 		return nil, err
 	}
 	return &models.ContextSlot{
-		ID: r.Name, SessionID: key, Mode: models.SlotMode(r.Mode), Focused: focus, Source: source, Budget: budget, Compact: r.Compact != 0,
+		ID: r.Name, SessionKey: key, Mode: models.SlotMode(r.Mode), Focused: focus, Source: source, Budget: budget, Compact: r.Compact != 0,
 		MessageCount: int(r.MessageCount), TotalTokens: int(r.TotalTokens), Current: r.Name == current, CreatedAt: fromMicros(r.CreatedAt),
 	}, nil
 }

@@ -97,7 +97,7 @@ func historyContext(f *fixture) {
 	if c.Session == nil || c.Session.Key != key || c.Slot == nil || c.Slot.ID != models.DefaultSlot {
 		f.Fatalf("context is %+v", c)
 	}
-	equal(f, "slot", [...]any{c.Slot.MessageCount, c.Slot.SessionID, c.Slot.Current}, [...]any{10, key, true})
+	equal(f, "slot", [...]any{c.Slot.MessageCount, c.Slot.SessionKey, c.Slot.Current}, [...]any{10, key, true})
 	c, err = f.LoadContext(f.ctx, key, "work", 3)
 	f.ok(err)
 	equal(f, "messages", contents(c.Messages), []string{"other"})

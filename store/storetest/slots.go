@@ -97,7 +97,7 @@ func slotCreate(f *fixture) {
 	got := all[1]
 	f.sameTime("createdAt", got.CreatedAt, s.CreatedAt)
 	want := *s
-	want.SessionID, want.CreatedAt = key, got.CreatedAt
+	want.SessionKey, want.CreatedAt = key, got.CreatedAt
 	equal(f, "slot", *got, want)
 	equal(f, "current", all[0].Current, true)
 	f.fails(f.ChangeSession(f.ctx, key, func(tx store.SessionTx) error { return tx.SwitchSlot("WORK.1") }), store.ErrNotFound)
