@@ -129,12 +129,16 @@ func TestGroupsStayClosedUntilTheBotKnowsItself(t *testing.T) {
 	fake := clock.NewFake(time.Unix(1_800_000_000, 0))
 	r := newRig(t, rigOptions{clock: fake, platform: feishutest.Options{Clock: clock.Real()}})
 	t.Cleanup(r.close)
-	r.platform.Inject(feishutest.Fault{Match: "/bot/v3/info", Code: 99991400, Times: 1})
+	r.platform.Inject(feishutest.Fault{Match: "/bot/v3/info", Code: 99991400, Times: -1})
 	r.run(nil)
 	r.until("connected", func() bool { return r.adapter.Status().Connected })
 	if m := r.said(feishutest.Said{ChatID: "oc_g", Kind: feishutest.Group, Text: "hi", Mention: true}); m.Mentioned {
 		t.Error("mentioned before the bot knows itself")
 	}
+	if r.adapter.Status().Error == "" {
+		t.Error("the status does not say that the bot does not know itself")
+	}
+	r.platform.Heal()
 	r.until("the bot knows itself", func() bool {
 		fake.Advance(time.Second)
 		return r.adapter.selfID() == feishutest.BotOpenID
