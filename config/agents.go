@@ -45,7 +45,8 @@ type Agent struct {
 	// Images sends pictures to the model; false names them only.
 	Images bool `json:"images"`
 	// Headers are added to every request; their values are taken as secrets.
-	Headers map[string]Secret `json:"headers"`
+	Headers     map[string]Secret `json:"headers"`
+	HeadersFile string            `json:"headersFile,omitzero"` // lines of Name: value
 	// ExtraBody is merged into the request, for switches of a provider.
 	ExtraBody map[string]RawJSON `json:"extraBody"`
 	// Timeout bounds the whole turn: model calls, retries and tools; 0s: none.
@@ -54,6 +55,14 @@ type Agent struct {
 	MaxToolRounds int `json:"maxToolRounds"`
 	// Tools are names under mcpServers, or built-in tools.
 	Tools []string `json:"tools"`
+	// SendTo are chats (channel/account/chatId) that the tool send_to_chat may send to
+	// besides the one it is called in.
+	SendTo []string `json:"sendTo"`
+	// Approve are tools, by the names that models see or patterns with *, whose calls a
+	// person must approve.
+	Approve []string `json:"approve"`
+	// Models are those that /model may choose besides Model.
+	Models []string `json:"models"`
 	// Fallbacks are ids of other agents, tried in order on a provider failure.
 	Fallbacks []string `json:"fallbacks"`
 }
@@ -71,6 +80,9 @@ func DefaultAgent() Agent {
 		Timeout:       Duration(120 * time.Second),
 		MaxToolRounds: 10,
 		Tools:         []string{},
+		SendTo:        []string{},
+		Approve:       []string{},
+		Models:        []string{},
 		Fallbacks:     []string{},
 	}
 }
@@ -83,9 +95,19 @@ type MCPServer struct {
 	Name    string   `json:"name"`
 	Command []string `json:"command,omitzero"`
 	URL     URL      `json:"url,omitzero"`
+	// Env is added to the environment of Command.
+	Env     map[string]Secret `json:"env,omitzero"`
+	EnvFile string            `json:"envFile,omitzero"` // lines of NAME=value
+	// Headers are added to every request to URL.
+	Headers     map[string]Secret `json:"headers,omitzero"`
+	HeadersFile string            `json:"headersFile,omitzero"` // lines of Name: value
+	// Timeout bounds one call of a tool.
+	Timeout Duration `json:"timeout"`
 }
+
+func (s *MCPServer) setDefaults() { s.Timeout = Duration(time.Minute) }
 
 // BuiltinTools are the tools that agents may name without an MCP server.
 func BuiltinTools() []string {
-	return []string{"time", "remember", "recall", "plan", "history_search", "send_to_chat"}
+	return []string{"time", "remember", "recall", "plan", "read_more", "history_search", "send_to_chat", "task"}
 }

@@ -9,6 +9,9 @@ type Config struct {
 	Storage    Storage             `json:"storage"`
 	Agents     []Agent             `json:"agents"`
 	MCPServers []MCPServer         `json:"mcpServers"`
+	Approvals  Approvals           `json:"approvals"`
+	Commands   Commands            `json:"commands"`
+	Roles      Roles               `json:"roles"`
 	Channels   Channels            `json:"channels"`
 	Identities map[string][]string `json:"identities"`
 	Session    Session             `json:"session"`
@@ -42,6 +45,7 @@ func Default() *Config {
 		Storage:    defaultStorage(),
 		Agents:     []Agent{agent},
 		MCPServers: []MCPServer{},
+		Approvals:  defaultApprovals(),
 		Channels:   Channels{Feishu: []FeishuChannel{}, DingTalk: []DingTalkChannel{}, API: []APIAccount{api}},
 		Identities: map[string][]string{},
 		Session:    defaultSession(),

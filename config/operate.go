@@ -4,10 +4,20 @@ import "time"
 
 // Limits bounds use; 0 is unlimited everywhere.
 type Limits struct {
-	MessagesPerMinutePerUser int   `json:"messagesPerMinutePerUser"`
-	TokensPerDayPerUser      int64 `json:"tokensPerDayPerUser"`
-	TokensPerDayPerSession   int64 `json:"tokensPerDayPerSession"`
-	MaxInboundBytes          int64 `json:"maxInboundBytes"`
+	MessagesPerMinutePerUser int `json:"messagesPerMinutePerUser"`
+	// TurnsPerUser bounds the turns of one person that run at once; others wait.
+	TurnsPerUser int `json:"turnsPerUser"`
+	// Tokens of a day in [Config].Timezone, prompts and answers together.
+	TokensPerDayPerUser    int64 `json:"tokensPerDayPerUser"`
+	TokensPerDayPerSession int64 `json:"tokensPerDayPerSession"`
+	TokensPerDayPerChat    int64 `json:"tokensPerDayPerChat"`
+	TokensPerDayPerAgent   int64 `json:"tokensPerDayPerAgent"`
+	TokensPerDayPerTask    int64 `json:"tokensPerDayPerTask"`
+	// Exempt are people whom no limit stops: channel/account/id, * for anything.
+	Exempt []string `json:"exempt"`
+	// Words are lists of words that are masked or refused.
+	Words           []WordList `json:"words"`
+	MaxInboundBytes int64      `json:"maxInboundBytes"`
 	// MaxInboundAge: an older message is context only, not answered.
 	MaxInboundAge Duration `json:"maxInboundAge"`
 	// MaxDeliveryAge: an older answer is reported to the operator, not sent.
@@ -18,6 +28,7 @@ type Limits struct {
 
 func defaultLimits() Limits {
 	return Limits{
+		Exempt: []string{}, Words: []WordList{},
 		MaxInboundBytes: 1 << 20,
 		MaxInboundAge:   Duration(10 * time.Minute),
 		MaxDeliveryAge:  Duration(2 * time.Hour),
@@ -30,6 +41,8 @@ type Retention struct {
 	Deliveries    Duration `json:"deliveries"`
 	Deduplication Duration `json:"deduplication"`
 	Resets        Duration `json:"resets"`
+	// Usage is how long the totals of a day are kept.
+	Usage Duration `json:"usage"`
 }
 
 func defaultRetention() Retention {
@@ -38,6 +51,7 @@ func defaultRetention() Retention {
 		Deliveries:    Duration(168 * time.Hour),
 		Deduplication: Duration(24 * time.Hour),
 		Resets:        Duration(168 * time.Hour),
+		Usage:         Duration(2160 * time.Hour),
 	}
 }
 

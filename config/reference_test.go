@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var referenceEnv = []string{"DEEPSEEK_API_KEY=k", "FEISHU_SECRET=f", "DINGTALK_SECRET=d"}
@@ -18,7 +19,10 @@ func TestReferenceHoldsTheDefaults(t *testing.T) {
 	agent.BaseURL, agent.APIKey, agent.Model = "https://api.deepseek.com/v1", "k", "deepseek-chat"
 	want.Agents = []Agent{agent}
 
-	want.MCPServers = []MCPServer{{Name: "clock", Command: []string{"clock-mcp"}}, {Name: "search", URL: "http://127.0.0.1:9000/mcp"}}
+	want.MCPServers = []MCPServer{
+		{Name: "clock", Command: []string{"clock-mcp"}, Timeout: Duration(time.Minute)},
+		{Name: "search", URL: "http://127.0.0.1:9000/mcp", Timeout: Duration(time.Minute)},
+	}
 
 	feishu := DefaultFeishu()
 	feishu.Account, feishu.AppID, feishu.AppSecret = "main", "cli_x", "f"

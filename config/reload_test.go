@@ -58,8 +58,9 @@ func TestDiff(t *testing.T) {
 		}, "session.slots", ""},
 		{"identities", func(c *Config) { c.Identities = map[string][]string{"l": {"api/a/b"}} }, "identities", ""},
 		{"retention", func(c *Config) { c.Retention.Inbound = 1 }, "retention", ""},
-		{"task", func(c *Config) { c.Tasks[0].Prompt = "x" }, "", "tasks.t.prompt"},
-		{"lifecycle", func(c *Config) { c.Lifecycle.Idle = "@every 1s" }, "", "lifecycle.idle"},
+		{"task", func(c *Config) { c.Tasks[0].Prompt = "x" }, "tasks", ""},
+		{"no tasks", func(c *Config) { c.Tasks = []Task{} }, "tasks", ""},
+		{"lifecycle", func(c *Config) { c.Lifecycle.Idle = "@every 1s" }, "lifecycle", ""},
 		{"egress", func(c *Config) { c.Egress.AllowPrivate = []string{"x"} }, "", "egress.allowPrivate"},
 	}
 	for _, test := range tests {

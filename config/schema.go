@@ -75,7 +75,9 @@ func orVariable(forms ...*jsonschema.Schema) *jsonschema.Schema {
 // setSchemaDefaults writes the default of every value beside its key.
 func setSchemaDefaults(schema *jsonschema.Schema) error {
 	agent, feishu, dingTalk, api, task := DefaultAgent(), DefaultFeishu(), DefaultDingTalk(), DefaultAPIAccount(), DefaultTask()
-	roots := []any{emptyDefault(), &agent, &feishu, &dingTalk, &api, &task}
+	var words WordList
+	words.setDefaults()
+	roots := []any{emptyDefault(), &agent, &feishu, &dingTalk, &api, &task, &words}
 	var failed error
 	for _, root := range roots {
 		walk("", reflect.ValueOf(root), func(_ string, v reflect.Value) {

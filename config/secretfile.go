@@ -50,7 +50,7 @@ func (l *loader) secretFile(path, filePath, file string, target reflect.Value) {
 		l.problemAt(filePath, "is given beside "+path+": keep one")
 		return
 	}
-	content, err := readSecret(file)
+	content, err := ReadSecret(file)
 	if err != nil {
 		l.problemAt(filePath, err.Error())
 		content = Hidden // so that nothing else complains of a missing secret
@@ -60,16 +60,29 @@ func (l *loader) secretFile(path, filePath, file string, target reflect.Value) {
 		return
 	}
 	var lines []Secret
+	named := map[string]Secret{}
 	for line := range strings.Lines(content) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, Secret(line))
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
 		}
+		lines = append(lines, Secret(line))
+		if i := strings.IndexAny(line, "=:"); i > 0 { // NAME=value, or Name: value
+			named[strings.TrimSpace(line[:i])] = Secret(strings.TrimSpace(line[i+1:]))
+		} else if target.Kind() == reflect.Map {
+			l.problemAt(filePath, file+" holds a line without a name: write NAME=value or Name: value")
+			return
+		}
+	}
+	if target.Kind() == reflect.Map {
+		target.Set(reflect.ValueOf(named))
+		return
 	}
 	target.Set(reflect.ValueOf(lines))
 }
 
-// readSecret returns a file's content without its trailing newline.
-func readSecret(name string) (string, error) {
+// ReadSecret returns a file's content without its trailing newline.
+func ReadSecret(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", name, reason(err))

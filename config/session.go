@@ -12,11 +12,14 @@ type Session struct {
 	// IdleTimeout counts from the last user input.
 	IdleTimeout Duration `json:"idleTimeout"`
 	// ArchiveAfter counts from when the session became idle; 0s: never.
-	ArchiveAfter Duration   `json:"archiveAfter"`
-	Pruning      Pruning    `json:"pruning"`
-	Compaction   Compaction `json:"compaction"`
-	Queue        Queue      `json:"queue"`
-	Observed     Observed   `json:"observed"`
+	ArchiveAfter Duration `json:"archiveAfter"`
+	// ExportDir is where a session is written as JSONL, and read back, before TTL
+	// deletes it; empty: nowhere.
+	ExportDir  string     `json:"exportDir"`
+	Pruning    Pruning    `json:"pruning"`
+	Compaction Compaction `json:"compaction"`
+	Queue      Queue      `json:"queue"`
+	Observed   Observed   `json:"observed"`
 	// Slots are static slots given to every session of an agent, readonly.
 	Slots []StaticSlot `json:"slots"`
 }
@@ -119,7 +122,7 @@ func defaultSession() Session {
 }
 
 // Lifecycle holds the schedules of the jobs on sessions: 5 cron fields or
-// @every, in [Config].Timezone.
+// @every, in [Config].Timezone. Empty: the job runs only when it is asked to.
 type Lifecycle struct {
 	Prune   string `json:"prune"`
 	Compact string `json:"compact"`

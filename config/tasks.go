@@ -41,6 +41,16 @@ type Task struct {
 	Grace   Duration `json:"grace"`
 	// Timeout bounds the whole run, retries included; 0s: none.
 	Timeout Duration `json:"timeout"`
+	// Retries is how often a failed attempt is repeated within the timeout.
+	Retries int `json:"retries"`
+	// NotifyAfter and PauseAfter are the failed runs in a row after which it is told, and
+	// after which the task is paused; 0: never.
+	NotifyAfter int `json:"notifyAfter"`
+	PauseAfter  int `json:"pauseAfter"`
+	// Until is the last moment it may run; zero: for ever.
+	Until time.Time `json:"until,omitzero"`
+	// MaxRuns bounds the runs that the schedule starts; 0: no bound.
+	MaxRuns int `json:"maxRuns"`
 }
 
 // DefaultTask returns a task without id, time and prompt.
@@ -50,6 +60,8 @@ func DefaultTask() Task {
 		Missed:  MissedOnce,
 		Grace:   Duration(15 * time.Second),
 		Timeout: Duration(10 * time.Minute),
+
+		Retries: 2, NotifyAfter: 3, PauseAfter: 10,
 	}
 }
 
@@ -64,4 +76,7 @@ type Deliver struct {
 	ThreadID string `json:"threadId,omitzero"`
 	UserID   string `json:"userId,omitzero"`
 	URL      URL    `json:"url,omitzero"`
+	// Secret signs what is posted to URL; empty: it is not signed.
+	Secret     Secret `json:"secret,omitzero"`
+	SecretFile string `json:"secretFile,omitzero"`
 }

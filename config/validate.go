@@ -22,11 +22,13 @@ func (c *Config) problems() Errors {
 	k.storage()
 	k.agents()
 	k.mcpServers()
+	k.commands()
 	k.channels()
 	k.identities()
 	k.session()
 	k.lifecycle()
 	k.tasks()
+	k.limits()
 	k.operation()
 	return k.problems
 }

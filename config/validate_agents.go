@@ -24,6 +24,11 @@ func (k *checker) agents() {
 			}
 		}
 		k.tools(path+".tools", a.Tools)
+		for j, chat := range a.SendTo {
+			k.chat(at(path+".sendTo", j), chat)
+		}
+		k.patterns(func(i int) string { return at(path+".approve", i) }, a.Approve)
+		k.modelNames(func(i int) string { return at(path+".models", i) }, a.Models)
 		for j, id := range a.Fallbacks {
 			k.agent(at(path+".fallbacks", j), id)
 		}
@@ -75,6 +80,22 @@ func (k *checker) tools(path string, tools []string) {
 	}
 }
 
+// chat checks the name of a chat: channel/account/chatId.
+func (k *checker) chat(path, name string) {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) != 3 || parts[2] == "" {
+		k.fail(path, "must be channel/account/chatId, such as feishu/main/oc_abc, not %q", clip(name))
+		return
+	}
+	k.foreignID(path, parts[2])
+	switch found, accounts := k.config.account(parts[0], parts[1]); {
+	case !slices.Contains(channelNames(), parts[0]):
+		k.fail(path, "%s", wrongWord(parts[0], channelNames()))
+	case !found:
+		k.fail(path, "%s has no account %q: %s", parts[0], clip(parts[1]), didYouMean(parts[1], accounts))
+	}
+}
+
 // fallbackCycles reports each circle of fallbacks once, at its first agent.
 func (k *checker) fallbackCycles() {
 	fallbacks := map[string][]string{}
@@ -114,13 +135,32 @@ func (k *checker) mcpServers() {
 		if slices.Contains(BuiltinTools(), s.Name) {
 			k.fail(path+".name", "%q is a built-in tool: choose another name", s.Name)
 		}
+		for _, name := range sortedNames(s.Headers) {
+			if !isHeaderName(name) {
+				k.fail(path+".headers", "%q is no HTTP header name: use letters, digits and hyphens", clip(name))
+			}
+		}
+		for _, name := range sortedNames(s.Env) {
+			if name == "" || strings.ContainsAny(name, "= \x00") {
+				k.fail(path+".env", "%q is no name of a variable", clip(name))
+			}
+		}
+		if s.Timeout == 0 {
+			k.fail(path+".timeout", "must not be 0: a tool may hang")
+		}
 		switch command := len(s.Command) > 0; {
 		case command && s.URL != "":
 			k.fail(path, "has both command and url: keep one")
 		case command:
 			k.required(at(path+".command", 0), s.Command[0], "name the program")
+			if len(s.Headers) > 0 {
+				k.fail(path+".headers", "belong to a url: use env, or remove them")
+			}
 		case s.URL != "":
 			k.url(path+".url", s.URL, "")
+			if len(s.Env) > 0 {
+				k.fail(path+".env", "belongs to a command: use headers, or remove it")
+			}
 		default:
 			k.fail(path, "needs command (a list) or url")
 		}

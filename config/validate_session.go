@@ -33,6 +33,9 @@ func (k *checker) lifecycle() {
 	for _, job := range []struct{ key, spec string }{
 		{"prune", l.Prune}, {"compact", l.Compact}, {"idle", l.Idle}, {"archive", l.Archive}, {"expire", l.Expire},
 	} {
+		if job.spec == "" {
+			continue
+		}
 		if err := checkSchedule(job.spec); err != nil {
 			k.fail("lifecycle."+job.key, "%s", err)
 		}

@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/chatkeep/chatkeep/models"
+)
 
 func (k *checker) tasks() {
 	seen := names{}
@@ -22,6 +26,18 @@ func (k *checker) tasks() {
 		}
 		k.required(path+".prompt", t.Prompt, "write what the agent is to do")
 		k.agent(path+".agent", t.Agent)
+		if t.Grace.Std() > models.MaxTaskSpan {
+			k.fail(path+".grace", "must be 24h or less")
+		}
+		if t.Timeout.Std() > models.MaxTaskSpan {
+			k.fail(path+".timeout", "must be 24h or less")
+		}
+		if t.Retries > models.MaxTaskRetries {
+			k.fail(path+".retries", "must be %d or less", models.MaxTaskRetries)
+		}
+		if !t.Until.IsZero() && !t.At.IsZero() && t.At.After(t.Until) {
+			k.fail(path+".until", "is before at: the task would never run")
+		}
 		if t.Deliver != nil {
 			k.deliver(path+".deliver", *t.Deliver)
 		}
@@ -50,6 +66,9 @@ func (k *checker) deliver(path string, d Deliver) {
 			k.fail(path, "has a url beside a channel or account: keep one")
 		}
 		return
+	}
+	if d.Secret != "" {
+		k.fail(path+".secret", "signs what is posted to a url: name the url, or remove it")
 	}
 	for _, part := range []struct{ key, id string }{{"chatId", d.ChatID}, {"userId", d.UserID}, {"threadId", d.ThreadID}} {
 		if part.id != "" {

@@ -73,6 +73,11 @@ type Delivery struct {
 	Parts int `json:"-"`
 	// Files are attachments of the answer: URLs, data URLs or platform keys.
 	Files []string `json:"-"`
+	// Buttons are below the text, where the platform has them.
+	Buttons []Button `json:"-"`
+	// Observed, where the text is to be remembered, is the payload of the observed message
+	// that it becomes once it is delivered. Nil: it becomes a message of the session.
+	Observed []byte `json:"-"`
 	// FirstSentAt is when the first attempt began; the platform's idempotency window counts from it. Zero: never tried.
 	FirstSentAt time.Time `json:"-"`
 	// Ambiguous is set once an attempt ended without the platform's answer: it may have been sent.

@@ -82,6 +82,10 @@ type Reply struct {
 	Content   string     `json:"content"`
 	ToolCalls []ToolCall `json:"toolCalls"`
 	Usage     Usage      `json:"usage"`
+	// Notices are what the gateway itself has to say besides, for who fetches the answer.
+	Notices []string `json:"notices,omitempty"`
+	// Approvals are the calls of tools that wait for a person.
+	Approvals []HeldCall `json:"approvals,omitempty"`
 }
 
 // Inbound is one accepted message: a row that ends in exactly one outcome.

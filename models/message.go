@@ -55,18 +55,24 @@ type SessionMessage struct {
 	// Reasoning is the provider's reasoning text. Users never see it; a provider
 	// that requires it with tool calls gets it back verbatim. Nil: none was given.
 	Reasoning *string `json:"-"`
+	// ContextTokens is the provider's count of the prompt that an answer was given to; zero: unknown.
+	ContextTokens int `json:"-"`
 	// ImagesOmitted is set where a message had pictures that were too much to be read.
 	ImagesOmitted bool `json:"-"`
 	// Observed marks group talk that was not addressed to the bot.
 	Observed bool `json:"-"`
 	// Quote is what the message answers to, if it quotes something.
 	Quote *Quote `json:"-"`
+	// SenderAltIDs are other ids of the sender, which access lists may name.
+	SenderAltIDs []string `json:"-"`
 }
 
 // Quote is a message that another one answers to.
 type Quote struct {
 	Sender string `json:"sender,omitempty"`
-	Text   string `json:"text"`
+	// SenderID is one of the ids of whoever wrote it; empty if it is not known.
+	SenderID string `json:"senderId,omitempty"`
+	Text     string `json:"text"`
 }
 
 // Clone returns a deep copy.
@@ -74,6 +80,7 @@ func (m *SessionMessage) Clone() *SessionMessage {
 	c := *m
 	c.Images = append([]string(nil), m.Images...)
 	c.ToolCalls = append([]ToolCall(nil), m.ToolCalls...)
+	c.SenderAltIDs = append([]string(nil), m.SenderAltIDs...)
 	if m.Reasoning != nil {
 		r := *m.Reasoning
 		c.Reasoning = &r

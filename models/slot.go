@@ -59,7 +59,9 @@ type Budget struct {
 
 // ContextSlot is one named context of a session, like a tab.
 type ContextSlot struct {
-	ID         string     `json:"id"`
+	ID string `json:"id"`
+	// Title is what people call the slot where that is no id; empty: its id.
+	Title      string     `json:"title"`
 	SessionKey string     `json:"sessionKey"`
 	Mode       SlotMode   `json:"mode"`
 	Focused    *Focus     `json:"focused"`

@@ -1,6 +1,9 @@
 package models
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // TaskSession says what remembers between the runs of a task.
 type TaskSession string
@@ -28,6 +31,20 @@ type TaskTarget struct {
 	ThreadID string `json:"threadId,omitempty"`
 	UserID   string `json:"userId,omitempty"`
 	URL      string `json:"url,omitempty"`
+	// Secret signs what is posted to URL; empty: it is not signed. JSON shows [Hidden].
+	Secret string `json:"secret,omitempty"`
+}
+
+// Hidden stands in JSON for a secret.
+const Hidden = "[redacted]"
+
+// MarshalJSON hides the secret.
+func (t TaskTarget) MarshalJSON() ([]byte, error) {
+	type plain TaskTarget
+	if t.Secret != "" {
+		t.Secret = Hidden
+	}
+	return json.Marshal(plain(t))
 }
 
 // Task is scheduled work.
@@ -94,6 +111,12 @@ const (
 	MaxPrompt = 64 << 10
 	// MaxURL is the longest URL that a task delivers to, in bytes.
 	MaxURL = 2048
+	// MaxSecret is the longest secret that signs what is posted there, in bytes.
+	MaxSecret = 4096
+	// MaxTaskSpan is the longest grace and timeout.
+	MaxTaskSpan = 24 * time.Hour
+	// MaxTaskRetries is the most retries of one run.
+	MaxTaskRetries = 10
 )
 
 // Owners that are no person.

@@ -56,6 +56,10 @@ type AcceptRequest struct {
 	RunAgain bool
 	// Claim asks for the lane if it is idle. Ignored with a Delay.
 	Claim *ClaimRequest
+	// Rate bounds messages that ask for a turn; nil: no bound. One too many is stored as
+	// failed with [models.CodeRateLimited] and wakes nobody; one that was to run again
+	// stays as it is.
+	Rate *Rate
 	// Delay keeps an idle lane from being claimed for so long.
 	Delay time.Duration
 	// Cap bounds the waiting messages of the session (not counting a running one)
@@ -95,6 +99,8 @@ type Accepted struct {
 	Differs bool
 	// Claim is set if the lane is now the caller's and Inbound is its running message.
 	Claim *Claim
+	// Limited is set if the rate did not let the message run.
+	Limited bool
 	// Superseded are the messages that this one replaced.
 	Superseded []*models.Inbound
 }

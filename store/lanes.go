@@ -88,8 +88,10 @@ type TurnCommit struct {
 	// Messages are appended together; none for an outcome other than done.
 	Messages []*models.SessionMessage
 	// Forms are those in which earlier messages of the slot were shown for the first
-	// time; a message that has one keeps it.
+	// time, as for [ContextTx].Freeze.
 	Forms []PrunedForm
+	// Approvals are calls that the turn made and that wait for a person.
+	Approvals []*models.Approval
 	// Deliveries go out in this order. Those to a pulling channel (State delivered)
 	// are stored as they are.
 	Deliveries []*models.Delivery
@@ -109,6 +111,10 @@ type TurnCommit struct {
 	UserAt time.Time
 	// ModelAt is when the model was last called; zero: it was not.
 	ModelAt time.Time
+	// Usage is what the turn cost, to be summed up later; nil: nothing.
+	Usage *UsageEntry
+	// Spend counts against budgets at once.
+	Spend []Spending
 	// Now is the time of the commit.
 	Now time.Time
 }

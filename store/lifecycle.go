@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // Lifecycle moves sessions that nobody uses through their states, and finds slots
@@ -12,15 +14,29 @@ import (
 // Pinned sessions are never archived and never expire. A session with a message
 // that waits or runs is in use and left as it is. Batches bound what one call
 // changes; what it costs depends on that and on how many sessions are in use, not
-// on how many there are.
+// on how many there are. The end of ctx ends a batch early: what was passed until
+// then is returned beside the error.
 type Lifecycle interface {
 	// IdleSessions makes active sessions idle that were last used before a time.
 	IdleSessions(ctx context.Context, before time.Time, batch int) (Passed, error)
-	// ArchiveSessions archives idle and compacted sessions that were last used before a time.
+	// ArchiveSessions archives idle and compacted sessions that were last used before a
+	// time, and not restored since by [SessionTx].Update.
 	ArchiveSessions(ctx context.Context, before time.Time, batch int) (Passed, error)
 	// ExpireSessions deletes sessions that were last used before a time, as
-	// [SessionTx].Delete does.
+	// [SessionTx].Delete does. One with an answer that is not sent yet is in use.
 	ExpireSessions(ctx context.Context, before time.Time, batch int) (Passed, error)
+	// SessionMark returns a token that changes with everything that belongs to a session,
+	// or [ErrNotFound].
+	SessionMark(ctx context.Context, key string) (string, error)
+	// ExpireSession deletes one session as ExpireSessions does, unless it changed since it
+	// had the mark. It reports whether it did.
+	ExpireSession(ctx context.Context, key string, before time.Time, mark string) (bool, error)
+	// MoveSession gives a session with all that belongs to it another key: that of to,
+	// whose AgentID, Scope and ScopeID it takes over. [ErrNotFound] if it is not there,
+	// [ErrExists] if the other one is, [ErrConflict] if either is in use: it has a message
+	// without an outcome, or an answer that is not sent yet. A dry run finds out and changes
+	// nothing.
+	MoveSession(ctx context.Context, from string, to *models.Session, dryRun bool) error
 	// DueSessions returns the keys of sessions that a step would change, at most limit
 	// (1000): for a dry run, and for whoever exports sessions before they expire.
 	DueSessions(ctx context.Context, step Step, before time.Time, limit int) ([]string, error)
@@ -72,6 +88,7 @@ type SlotSize struct {
 // Jobs keeps the record of each job's last run.
 type Jobs interface {
 	// SaveJobRun replaces the record of the job's last run, unless that one started later.
+	// A run is saved when it starts, and again when it is finished.
 	SaveJobRun(ctx context.Context, run *JobRun) error
 	// JobRuns returns the last run of every job that ran, by name.
 	JobRuns(ctx context.Context) ([]*JobRun, error)
@@ -81,7 +98,7 @@ type Jobs interface {
 type JobRun struct {
 	Job        string    `json:"-"`
 	StartedAt  time.Time `json:"startedAt"`
-	FinishedAt time.Time `json:"finishedAt"`
+	FinishedAt time.Time `json:"finishedAt"` // zero: it runs, or its process died
 	Considered int       `json:"considered"`
 	Changed    int       `json:"changed"`
 	Skipped    int       `json:"skipped"`

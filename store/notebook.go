@@ -55,7 +55,8 @@ type ContextTx interface {
 	// end with its own seq, and stands before the messages that were kept. A session that is
 	// not in use becomes compacted, unless it is archived.
 	Compact(slot string, generation int64, through int64, summary *models.SessionMessage, now time.Time) error
-	// Freeze stores pruned forms; a message that has one keeps it.
+	// Freeze stores pruned forms. A message that has one keeps it, except that
+	// [PrunedOmitted] takes the place of any other.
 	Freeze(slot string, forms []PrunedForm) error
 	// MarkPruned notes that pruning looked at everything up to and including through.
 	MarkPruned(slot string, through int64) error
@@ -66,15 +67,21 @@ type ContextTx interface {
 	// to another one, and returns how many: neither its summaries nor what was undone.
 	// [ErrInvalid] if both are the same.
 	MergeSlot(from, into string, now time.Time) (int, error)
+	// MarkMerged notes that the messages up to and including through were merged otherwise.
+	MarkMerged(slot string, through int64) error
 }
 
-// PrunedForm is how a tool result is shown instead of as it was stored.
+// PrunedForm is how a message with tool calls, or a tool's result, is shown instead
+// of as it was stored.
 type PrunedForm struct {
 	Seq int64
-	// Pruned is "soft" or "hard".
+	// Pruned is "soft", "hard" or [PrunedOmitted].
 	Pruned  string
 	Content string
 }
+
+// PrunedOmitted is the form of a message whose tool calls are not shown any more.
+const PrunedOmitted = "omitted"
 
 // ContextNotes is how many notes a context has.
 const ContextNotes = 5

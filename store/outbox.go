@@ -22,7 +22,8 @@ type Outbox interface {
 	// Enqueue stores deliveries that belong to no turn: pushes. With a non-empty
 	// dedupKey it happens once; a repeat returns false and the first delivery's id in
 	// deliveries[0].ID. With remember set the texts are appended to the session (as
-	// assistant messages of the current slot) when they are delivered.
+	// assistant messages of the current slot) when they are delivered; those with an
+	// Observed payload become observed messages of the session's lane instead.
 	Enqueue(ctx context.Context, deliveries []*models.Delivery, dedupKey string, remember *models.Session) (bool, error)
 	// ClaimTargets claims up to limit targets that have something to send now.
 	ClaimTargets(ctx context.Context, c ClaimRequest, limit int) ([]TargetClaim, error)

@@ -36,6 +36,9 @@ type SessionTx interface {
 	TasksTx
 	NotebookTx
 	ContextTx
+	AccessTx
+	UsageTx
+	ApprovalsTx
 
 	// Session returns the session as it is now, or [ErrNotFound].
 	Session() (*models.Session, error)
@@ -67,6 +70,9 @@ type SessionTx interface {
 	LastRetryable(channel, account, senderID string) (*models.Inbound, error)
 	// Update stores title, model, system prompt, pinned and state.
 	Update(s *models.Session, now time.Time) error
+	// Use notes that a person used the session now, which makes it active, and returns the
+	// state it was in; [ErrNotFound] if it is not there.
+	Use(now time.Time) (models.SessionState, error)
 	// Create makes the session if it is not there.
 	Create(s *models.Session) error
 	// Reset gives a slot a new, empty context; the old one can be restored until it is swept.
@@ -134,6 +140,9 @@ type History interface {
 	TurnMessages(ctx context.Context, inboundID string) ([]*models.SessionMessage, error)
 }
 
+// FirstSystemRange bounds the search for the system message that a slot begins with.
+const FirstSystemRange = 2000
+
 // SessionContext is the stored state that a turn starts from.
 type SessionContext struct {
 	// Session is nil if it does not exist yet.
@@ -146,8 +155,19 @@ type SessionContext struct {
 	Messages []*models.SessionMessage
 	// Summary is the slot's latest summary; nil if it was never compacted.
 	Summary *models.SessionMessage
+	// FirstSystem is the first system message of a focused slot that keeps it, summaries
+	// apart, where it lies before Messages; else nil. It is looked for among the oldest
+	// [FirstSystemRange] that are stored.
+	FirstSystem *models.SessionMessage
 	// Forms are how some of Messages are shown, by seq.
 	Forms map[int64]PrunedForm
+	// LiveMessages and LiveTokens are the size of the slot's context as in [SlotSize],
+	// however many of its messages were read.
+	LiveMessages int
+	LiveTokens   int
+	// MergedThrough is the last message that came from the slot's parent, or was merged
+	// into another slot; zero: none.
+	MergedThrough int64
 	// Generation is to be passed to [ContextTx].Compact.
 	Generation int64
 	// Notes are the newest [ContextNotes], newest first; Variables are all.

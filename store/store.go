@@ -14,11 +14,17 @@ type Store interface {
 	Previews
 	Sessions
 	History
+	Search
 	Notebook
 	Tasks
 	Leases
+	Approvals
+	Access
+	Usage
+	Blobs
 	Lifecycle
 	Jobs
+	Transfers
 	Upkeep
 
 	// Ping reports whether the database answers; it wraps [ErrUnavailable].
@@ -35,7 +41,7 @@ type ClaimRequest struct {
 	Owner string
 	// Lease is how long the claim lasts unless renewed.
 	Lease time.Duration
-	// Lanes narrows what [Lanes].ClaimLanes claims; empty: any lane.
+	// Lanes narrows what [Lanes].ClaimLanes claims; empty: any lane, people's first.
 	Lanes LaneKind
 }
 
@@ -62,6 +68,7 @@ type Retention struct {
 	Deliveries    time.Duration
 	Deduplication time.Duration
 	Resets        time.Duration
+	Usage         time.Duration // of totals, by day
 }
 
 // Swept counts what a sweep removed.
@@ -71,8 +78,20 @@ type Swept struct {
 	Dedup      int
 	Aliases    int
 	Previews   int
+	// Approvals and Results count what was kept of calls of tools.
+	Approvals int
+	Results   int
+	// Requests for access that expired, Notices that may be told again, Rates and Budgets
+	// that are over, and Usage beyond its retention.
+	Requests, Notices, Rates, Budgets, Usage int
 	// Messages were no longer reachable from any slot, or belonged to expired resets.
 	Messages int
+}
+
+// Most is the largest count: less than a batch means that nothing is left.
+func (s Swept) Most() int {
+	return max(s.Inbound, s.Deliveries, s.Dedup, s.Aliases, s.Previews, s.Approvals, s.Results,
+		s.Requests, s.Notices, s.Rates, s.Budgets, s.Usage, s.Messages)
 }
 
 // Upkeep is what a job does now and then.

@@ -33,12 +33,30 @@ type Tasks interface {
 	TaskRuns(ctx context.Context, q TaskRunQuery) (items []*models.TaskRun, nextCursor string, err error)
 	// LastRuns returns the latest run of each task that has one, by task; at most 1000 ids.
 	LastRuns(ctx context.Context, taskIDs []string) (map[string]*models.TaskRun, error)
+	// StartRun marks that a worker has the run, and returns when one had it first: now,
+	// unless a process died in it. A run that ended and is retried starts anew. [ErrNotFound]
+	// if the run was forgotten.
+	StartRun(ctx context.Context, runID string, now time.Time) (time.Time, error)
 	// EndedRuns returns runs that ended, their deliveries too, and are not settled yet.
 	EndedRuns(ctx context.Context, limit int) ([]*models.TaskRun, error)
 	// SettleRun keeps what became of a run, once: a second call reports false. Under the
 	// task's lock, unless it was deleted, decide changes its failures, pause and next
 	// time, and says what is to be sent. It may be run more than once.
-	SettleRun(ctx context.Context, run *models.TaskRun, decide func(*models.Task) []*models.Delivery) (bool, error)
+	SettleRun(ctx context.Context, run *models.TaskRun, decide func(*models.Task) Verdict) (bool, error)
+	// ForgottenRuns returns runs that ended and that no task has any more, but each of
+	// which left a session of its own to be deleted.
+	ForgottenRuns(ctx context.Context, limit int) ([]*models.TaskRun, error)
+	// ForgetRun ends what is kept of a forgotten run.
+	ForgetRun(ctx context.Context, runID string) error
+}
+
+// Verdict is what follows from the end of a run.
+type Verdict struct {
+	// Deliveries are to be sent.
+	Deliveries []*models.Delivery
+	// Remember, when set, is the session that their texts become part of as they are
+	// delivered, as for [Outbox].Enqueue.
+	Remember *models.Session
 }
 
 // TasksTx is what a chat command may do with tasks, in its own transaction.
@@ -95,7 +113,7 @@ type Firing struct {
 	Next *time.Time
 	// Missed are times that passed unused; they are recorded.
 	Missed []time.Time
-	// Run is the run to start (ID, ScheduledAt, StartedAt, SessionKey); nil: none. It
+	// Run is the run to start (ID, ScheduledAt, SessionKey); nil: none. It
 	// is recorded as skipped if the one before is still under way.
 	Run *models.TaskRun
 	// Message makes the message of the run; its kind is message.

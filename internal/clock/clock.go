@@ -102,10 +102,16 @@ func (f *Fake) NewTimer(d time.Duration) *Timer {
 // Advance moves the clock forward and fires the timers that became due.
 func (f *Fake) Advance(d time.Duration) { f.Set(f.Now().Add(d)) }
 
-// Set moves the clock to t and fires the timers that became due.
+// Set moves the clock to t and fires the timers that became due. Moved back it is a
+// clock on the wall that was set: timers have left what they had.
 func (f *Fake) Set(t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if back := t.Sub(f.now); back < 0 {
+		for timer := range f.timers {
+			timer.at = timer.at.Add(back)
+		}
+	}
 	f.now = t
 	for timer := range f.timers {
 		if !timer.at.After(t) {

@@ -38,7 +38,6 @@ func times(s *cronspec.Schedule, from, until time.Time) []string {
 	return out
 }
 
-// The table of docs/tasks.md.
 func TestDaysOfClockChanges(t *testing.T) {
 	for _, c := range []struct {
 		zone, day, spec string

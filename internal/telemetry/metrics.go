@@ -33,6 +33,8 @@ type Metrics struct {
 	deliveries    *prometheus.CounterVec
 	requests      *prometheus.HistogramVec
 	store         *Store
+	jobs          jobs
+	limits        limits
 }
 
 // New returns metrics without observations. version labels chatkeep_build_info.
@@ -63,6 +65,7 @@ func New(version string, c clock.Clock) *Metrics {
 			Help: "Time of HTTP requests, waiting for answers included, by method, route and status code.",
 		}, []string{"method", "route", "code"}),
 		store: newStore(),
+		jobs:  newJobs(), limits: newLimits(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "Always 1; the label tells the version.",
@@ -73,6 +76,8 @@ func New(version string, c clock.Clock) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		m.accepted, m.acceptSeconds, m.turnsRunning, m.turnSeconds, m.deliveries, m.requests, m.store.statements, m.store.commits,
 	)
+	m.jobs.register(m.registry)
+	m.limits.register(m.registry)
 	return m
 }
 

@@ -53,6 +53,20 @@ func (c *Counter) Count(s string) int {
 	return max(Estimate(s), n*len(s)/len(exact))
 }
 
+// shortText is up to which size, in bytes, the tokenizer would not tell much more
+// than [Estimate]: a process that only sees short texts never loads it.
+const shortText = 512
+
+// AtLeast returns the tokens of s by [Estimate] or, if that is more and s is not
+// short, by the tokenizer: texts without words have more tokens than they look like.
+func (c *Counter) AtLeast(s string) int {
+	n := Estimate(s)
+	if len(s) > shortText {
+		n = max(n, c.Count(s))
+	}
+	return n
+}
+
 func (c *Counter) load() {
 	// The error means an encoding that the library does not know; then the
 	// estimate serves.

@@ -84,23 +84,35 @@ func (a *acceptance) placing() placing {
 
 func (a *acceptance) insert(t *tx) (*store.Accepted, error) {
 	r := a.request
-	lane, claimed, err := nextPlace(t, r.Inbound.SessionKey, a.placing())
+	in := r.Inbound
+	place := a.placing()
+	over, why, err := limited(t, r.Rate, in.ReceivedAt) // before the lane, which it may not wake
+	if err != nil {
+		return nil, err
+	}
+	if over {
+		place = placing{}
+	}
+	lane, claimed, err := nextPlace(t, in.SessionKey, place)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.insertKeys(t); err != nil {
 		return nil, err
 	}
-	in := r.Inbound
 	in.Seq, in.Epoch, in.State, in.Attempts = lane.LastSeq, lane.Epoch, models.InboundReceived, 0
 	in.FinishedAt, in.Reply, in.MergedInto = nil, nil, ""
 	if in.Slot == "" {
 		in.Slot = lane.Slot
 	}
-	out := &store.Accepted{Inbound: &in}
+	out := &store.Accepted{Inbound: &in, Limited: over}
 	queued := finished
 	switch in.Kind {
 	case models.KindMessage:
+		if over {
+			in.State, in.Code, in.Error = models.InboundFailed, models.CodeRateLimited, why
+			break
+		}
 		queued = inLane
 		if claimed {
 			in.State = models.InboundRunning
@@ -357,6 +369,10 @@ func (a *acceptance) runAgain(ctx context.Context, first *models.Inbound) (*stor
 	committed := false // perhaps, by an earlier try
 	err := a.store.write(ctx, "accept again", func(t *tx) error {
 		committed = t.again
+		if over, _, err := limited(t, r.Rate, r.Inbound.ReceivedAt); over || err != nil {
+			out = &store.Accepted{Inbound: first, Duplicate: true, Limited: true}
+			return err
+		}
 		p := a.placing()
 		p.wake = first.Kind == models.KindMessage
 		lane, claimed, err := nextPlace(t, first.SessionKey, p)

@@ -197,11 +197,14 @@ func runPhases(b *testing.B, c *counter, n int, before, measured, after func(i i
 }
 
 // acceptTurn accepts a message as a platform's adapter would, and claims its lane.
-func acceptTurn(ctx context.Context, s store.Store, key string) (*store.Turn, error) {
+func acceptTurn(ctx context.Context, s store.Store, key string, change ...func(*store.AcceptRequest)) (*store.Turn, error) {
 	r := storetest.NewMessage(key, clock.Real().Now())
 	r.DedupKeys = append(r.DedupKeys, "event/"+r.Inbound.ID)
 	r.Claim = &store.ClaimRequest{Owner: "bench", Lease: time.Minute}
 	r.Cap = 20
+	for _, c := range change {
+		c(r)
+	}
 	a, err := s.Accept(ctx, r)
 	if err != nil {
 		return nil, err
@@ -212,14 +215,21 @@ func acceptTurn(ctx context.Context, s store.Store, key string) (*store.Turn, er
 	return &store.Turn{Claim: *a.Claim, Inbounds: []*models.Inbound{a.Inbound}}, nil
 }
 
-// commitTurn answers with one delivery, whose target it claims.
-func commitTurn(ctx context.Context, s store.Store, turn *store.Turn) error {
+// commitTurn answers with one delivery, whose target it claims, and says what it cost.
+func commitTurn(ctx context.Context, s store.Store, turn *store.Turn, change ...func(*store.TurnCommit)) error {
 	now := clock.Real().Now()
 	c := storetest.NewAnswer(turn, "answer", now)
 	c.Messages = turnMessages(now)
 	c.Deliveries = storetest.NewParts(turn, turn.Inbounds[0].ID, 1, now)
 	c.ClaimTarget = &store.ClaimRequest{Owner: "bench", Lease: time.Minute}
 	c.Keep = time.Minute
+	c.Usage = &store.UsageEntry{
+		Day: store.DayOf(now), User: "feishu/main/ou_1234567890abcdef", AgentID: "assistant", Model: "deepseek-chat",
+		UsageCount: store.UsageCount{PromptTokens: 1234, CompletionTokens: 56, Turns: 1},
+	}
+	for _, f := range change {
+		f(c)
+	}
 	_, err := s.CommitTurn(ctx, c)
 	return err
 }

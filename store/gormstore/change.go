@@ -170,8 +170,10 @@ func (x *sessionTx) Update(s *models.Session, now time.Time) error {
 	if c.err != nil {
 		return c.err
 	}
-	return x.one("UPDATE sessions SET title = ?, model = ?, system_prompt = ?, pinned = ?, state = ?, updated_at = ? WHERE sid = ?",
-		s.Title, s.Model, s.SystemPrompt, bit(s.Pinned), string(s.State), micros(now), x.lane.Sid)
+	return x.one(`UPDATE sessions SET title = ?, model = ?, system_prompt = ?, pinned = ?,
+			restored_at = CASE WHEN state = ? AND ? <> state THEN ? ELSE restored_at END, state = ?, updated_at = ? WHERE sid = ?`,
+		s.Title, s.Model, s.SystemPrompt, bit(s.Pinned),
+		string(models.SessionArchived), string(s.State), micros(now), string(s.State), micros(now), x.lane.Sid)
 }
 
 // one runs a statement that must find a row.

@@ -34,6 +34,9 @@ type Config struct {
 	// Exclusive keeps a second server off the same SQLite file ([store.ErrLocked]).
 	// Commands that run beside a server open without it.
 	Exclusive bool
+	// Journal, if set, has a SQLite database keep a [Journal], and is called after
+	// everything that may have changed something. It may read and write.
+	Journal func(ctx context.Context)
 	// Clock gives the times that no caller passes; nil: the real one.
 	Clock clock.Clock
 	// Logger gets retries and migrations, never texts or keys; nil: nowhere.
@@ -81,6 +84,9 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	default:
 		return c, fmt.Errorf("gormstore: unknown driver %q", c.Driver)
+	}
+	if c.Journal != nil && c.Driver != SQLite {
+		return c, fmt.Errorf("gormstore: driver %q keeps no journal", c.Driver)
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real()

@@ -2,6 +2,8 @@ package gormstore
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -95,7 +97,8 @@ func (c *checks) forms(forms []store.PrunedForm) {
 	}
 }
 
-// freeze stores forms of messages before next that have none. The lane is locked.
+// freeze stores forms of messages before next that have none, or are to be omitted.
+// The lane is locked.
 func freeze(t *tx, contextID []byte, next int64, forms []store.PrunedForm) error {
 	if len(forms) == 0 {
 		return nil
@@ -107,20 +110,38 @@ func freeze(t *tx, contextID []byte, next int64, forms []store.PrunedForm) error
 	if last >= next {
 		return fmt.Errorf("pruned form of message %d: %w", last, store.ErrInvalid)
 	}
-	var have []int64
-	if _, err := t.find(&have, "SELECT seq FROM pruned_forms WHERE context_id = ? AND seq BETWEEN ? AND ?", contextID, first, last); err != nil {
+	var have []struct {
+		Seq    int64
+		Pruned string
+	}
+	if _, err := t.find(&have, "SELECT seq, pruned FROM pruned_forms WHERE context_id = ? AND seq BETWEEN ? AND ?", contextID, first, last); err != nil {
 		return err
 	}
-	frozen := make(map[int64]bool, len(have)+len(forms))
-	for _, seq := range have {
-		frozen[seq] = true
+	frozen := make(map[int64]string, len(have)+len(forms))
+	for _, h := range have {
+		frozen[h.Seq] = h.Pruned
 	}
-	var rows [][]any
+	fresh := make(map[int64]store.PrunedForm, len(forms))
 	for _, f := range forms {
-		if !frozen[f.Seq] {
-			frozen[f.Seq] = true
-			rows = append(rows, []any{contextID, f.Seq, f.Pruned, f.Content})
+		old, has := frozen[f.Seq]
+		if !has || f.Pruned == store.PrunedOmitted && old != store.PrunedOmitted {
+			frozen[f.Seq], fresh[f.Seq] = f.Pruned, f
 		}
+	}
+	var replaced []any
+	for _, h := range have {
+		if _, again := fresh[h.Seq]; again {
+			replaced = append(replaced, h.Seq)
+		}
+	}
+	if len(replaced) > 0 {
+		if _, err := t.exec("DELETE FROM pruned_forms WHERE context_id = ? AND seq IN "+values(1, len(replaced)), append([]any{contextID}, replaced...)...); err != nil {
+			return err
+		}
+	}
+	rows := make([][]any, 0, len(fresh))
+	for _, seq := range slices.Sorted(maps.Keys(fresh)) {
+		rows = append(rows, []any{contextID, seq, fresh[seq].Pruned, fresh[seq].Content})
 	}
 	return insertRows(t, "INSERT INTO pruned_forms (context_id, seq, pruned, content) VALUES ", rows)
 }
@@ -205,6 +226,11 @@ func (x *sessionTx) MergeSlot(from, into string, now time.Time) (int, error) {
 		return 0, err
 	}
 	return int(sum.Messages), x.touch(now)
+}
+
+func (x *sessionTx) MarkMerged(slot string, through int64) error {
+	return x.oneSlot("UPDATE slots SET merged_through = CASE WHEN ? >= next_seq THEN next_seq - 1 WHEN merged_through < ? THEN ? ELSE merged_through END WHERE sid = ? AND name = ?",
+		through, through, through, x.lane.Sid, slot)
 }
 
 // derived gives a derived slot what its parent's context shows, if it has all of

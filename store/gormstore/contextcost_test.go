@@ -79,6 +79,23 @@ func TestContextTouchesWhatItShows(t *testing.T) {
 			t.Errorf("context of %d messages: %d entries by %d statements", n, reads, c.statements.Load())
 		}
 		touched = append(touched, reads)
+
+		// A focus that keeps a system message which is not there looks no further than that.
+		err := s.ChangeSession(ctx, key, func(tx store.SessionTx) error {
+			return tx.UpdateSlot(&models.ContextSlot{ID: models.DefaultSlot, Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.reset()
+		reads = handlerReads(t, s, func() error {
+			_, err := s.LoadContext(ctx, key, "", 100)
+			return err
+		})
+		t.Logf("focused: %d entries", reads)
+		if c.statements.Load() > maxLoad || reads > store.FirstSystemRange+300 {
+			t.Errorf("focused context of %d messages: %d entries by %d statements", n, reads, c.statements.Load())
+		}
 	}
 	if touched[0] != touched[1] {
 		t.Errorf("entries touched by number of messages: %v", touched)

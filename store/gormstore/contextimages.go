@@ -21,6 +21,7 @@ var lightColumns = `seq, turn_seq, id, role, content, CASE WHEN LENGTH(meta) > `
 type lightRow struct {
 	Message  messageRow `gorm:"embedded"`
 	MetaSize int64
+	Part     contextPart
 }
 
 // loadHeavy reads the heavy metas of messages, oldest first: those of the newest whole,

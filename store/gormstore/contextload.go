@@ -12,18 +12,23 @@ import (
 
 // loadedRow is a session with one of its slots.
 type loadedRow struct {
-	Session          sessionRow `gorm:"embedded"`
-	Slot             slotRow    `gorm:"embedded;embeddedPrefix:s_"`
-	CompactedThrough int64
-	SummarySeq       int64
-	Revision         int64
-	SlotModelAt      int64 // the latest of all slots
+	Session           sessionRow `gorm:"embedded"`
+	Slot              slotRow    `gorm:"embedded;embeddedPrefix:s_"`
+	CompactedThrough  int64
+	CompactedMessages int64
+	CompactedTokens   int64
+	SummarySeq        int64
+	MergedThrough     int64
+	Revision          int64
+	SlotModelAt       int64 // the latest of all slots
 }
 
 const loadedColumns = sessionColumns + `, COALESCE(s.name, '') AS s_name, s.context_id AS s_context_id, COALESCE(s.mode, '') AS s_mode,
 	s.focus AS s_focus, s.source AS s_source, s.budget AS s_budget, COALESCE(s.compact, 0) AS s_compact,
 	COALESCE(s.message_count, 0) AS s_message_count, COALESCE(s.total_tokens, 0) AS s_total_tokens, COALESCE(s.created_at, 0) AS s_created_at,
-	COALESCE(s.compacted_through, 0) AS compacted_through, COALESCE(s.summary_seq, 0) AS summary_seq, COALESCE(s.revision, 0) AS revision,
+	COALESCE(s.compacted_through, 0) AS compacted_through, COALESCE(s.compacted_messages, 0) AS compacted_messages,
+	COALESCE(s.compacted_tokens, 0) AS compacted_tokens, COALESCE(s.summary_seq, 0) AS summary_seq,
+	COALESCE(s.merged_through, 0) AS merged_through, COALESCE(s.revision, 0) AS revision,
 	COALESCE((SELECT MAX(o.model_at) FROM slots o WHERE o.sid = e.sid), 0) AS slot_model_at`
 
 // LoadContext reads what a turn needs by three statements; an empty slot means the
@@ -50,6 +55,9 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 			return err
 		}
 		out.Generation = generation(row.Slot.ContextID, row.Revision)
+		out.LiveMessages = int(row.Slot.MessageCount - row.CompactedMessages)
+		out.LiveTokens = int(row.Slot.TotalTokens - row.CompactedTokens)
+		out.MergedThrough = row.MergedThrough
 		if err := loadMessages(t, &row, limit, out); err != nil {
 			return err
 		}
@@ -61,20 +69,42 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 	return out, nil
 }
 
-// loadMessages reads two ranges of the clustered key: the newest messages behind
-// the compaction, and the summary of what is before it.
+// contextPart says what of a context a message is.
+type contextPart int
+
+const (
+	partMessages contextPart = iota
+	partSummary
+	partSystem
+)
+
+// The parts of a context, each one range of the clustered key.
+var (
+	newestPart  = "SELECT * FROM (SELECT " + lightColumns + ", 0 AS part FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?) newest"
+	summaryPart = " UNION ALL SELECT " + lightColumns + ", 1 FROM messages WHERE context_id = ? AND seq = ?"
+	systemPart  = " UNION ALL SELECT * FROM (SELECT " + lightColumns + ", 2 FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 AND role = ?" +
+		" AND seq < (SELECT MIN(o.seq) FROM messages o WHERE o.context_id = ?) + ? ORDER BY seq LIMIT 1) oldest"
+)
+
+// loadMessages reads the newest messages behind the compaction, the summary of what
+// is before it, and the system message that a focus keeps.
 func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) error {
-	newest := "SELECT " + lightColumns + " FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?"
-	sql, args := newest, []any{row.Slot.ContextID, row.CompactedThrough, max(limit, 0)}
+	id := row.Slot.ContextID
+	sql, args := newestPart, []any{id, row.CompactedThrough, max(limit, 0)}
 	if row.SummarySeq > 0 {
-		sql = "SELECT * FROM (" + newest + ") newest UNION ALL SELECT " + lightColumns + " FROM messages WHERE context_id = ? AND seq = ?"
-		args = append(args, row.Slot.ContextID, row.SummarySeq)
+		sql, args = sql+summaryPart, append(args, id, row.SummarySeq)
+	}
+	if f := out.Slot.Focused; out.Slot.Mode == models.SlotFocused && f != nil && f.KeepSystem {
+		sql, args = sql+systemPart, append(args, id, string(models.RoleSystem), id, store.FirstSystemRange)
 	}
 	var light []lightRow
 	if _, err := t.find(&light, sql, args...); err != nil {
 		return err
 	}
-	slices.SortFunc(light, func(a, b lightRow) int { return cmp.Compare(a.Message.Seq, b.Message.Seq) })
+	slices.SortFunc(light, func(a, b lightRow) int {
+		return cmp.Or(cmp.Compare(a.Message.Seq, b.Message.Seq), cmp.Compare(a.Part, b.Part))
+	})
+	light = slices.CompactFunc(light, func(a, b lightRow) bool { return a.Message.Seq == b.Message.Seq })
 	omitted, err := loadHeavy(t, row.Slot.ContextID, light)
 	if err != nil {
 		return err
@@ -91,12 +121,15 @@ func loadMessages(t *tx, row *loadedRow, limit int, out *store.SessionContext) e
 		m.ImagesOmitted = omitted[m.Seq]
 	}
 	for i, m := range messages {
-		if m.Seq == row.SummarySeq {
-			out.Summary, messages = m, slices.Delete(messages, i, i+1)
-			break
+		switch light[i].Part {
+		case partMessages:
+			out.Messages = append(out.Messages, m)
+		case partSummary:
+			out.Summary = m
+		case partSystem:
+			out.FirstSystem = m
 		}
 	}
-	out.Messages = messages
 	return nil
 }
 

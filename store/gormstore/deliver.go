@@ -159,11 +159,15 @@ func (s *Store) insertDeliveries(t *tx, deliveries []*models.Delivery, lane *lan
 	return out, markClosing(t, deliveries)
 }
 
-const deliveryInsert = `id, target_id, seq, queued, sid, lane_seq, inbound_id, session_key, channel, account, state, kind, part, parts, text, files, target,
+const deliveryInsert = `id, target_id, seq, queued, sid, lane_seq, inbound_id, session_key, channel, account, state, kind, part, parts, text, files, buttons, target,
 	attempts, next_attempt_at, first_sent_at, send_fence, ambiguous, error, platform_message_id, preview, created_at, delivered_at, queued_at`
 
 func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64, lane *laneRef) ([]any, error) {
 	files, err := encode(d.Files, len(d.Files) == 0)
+	if err != nil {
+		return nil, err
+	}
+	buttons, err := encode(d.Buttons, len(d.Buttons) == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +181,7 @@ func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64,
 		sid, laneSeq = lane.sid, lane.seq
 	}
 	return []any{d.ID, target, d.Seq, queued, sid, laneSeq, d.InboundID, d.SessionKey, d.Channel, d.Account, string(d.State), string(d.Kind), d.Part, d.Parts,
-		d.Text, files, to, d.Attempts, nullTime(d.NextAttemptAt), nullMicros(d.FirstSentAt), sendFence, bit(d.Ambiguous), clip(d.Error), d.PlatformMessageID, d.Preview,
+		d.Text, files, buttons, to, d.Attempts, nullTime(d.NextAttemptAt), nullMicros(d.FirstSentAt), sendFence, bit(d.Ambiguous), clip(d.Error), d.PlatformMessageID, d.Preview,
 		micros(d.CreatedAt), nullTime(d.DeliveredAt), micros(d.CreatedAt)}, nil
 }
 

@@ -22,6 +22,7 @@ type deliveryRow struct {
 	Parts             int
 	Text              string
 	Files             sql.NullString
+	Buttons           sql.NullString
 	Target            sql.NullString
 	Attempts          int
 	NextAttemptAt     sql.NullInt64
@@ -41,7 +42,7 @@ type deliveryRow struct {
 // fromDeliveries finds whether the session of a delivery was deleted after it.
 const (
 	deliveryColumns = `d.id, d.target_id, d.seq, d.inbound_id, d.session_key, d.channel, d.account, d.state, d.kind, d.part, d.parts,
-		d.text, d.files, d.target, d.attempts, d.next_attempt_at, d.first_sent_at, d.send_fence, d.ambiguous, d.error, d.platform_message_id, d.preview,
+		d.text, d.files, d.buttons, d.target, d.attempts, d.next_attempt_at, d.first_sent_at, d.send_fence, d.ambiguous, d.error, d.platform_message_id, d.preview,
 		d.created_at, d.delivered_at, d.queued_at, CASE WHEN l.deleted_seq > 0 AND l.deleted_seq >= d.lane_seq THEN 1 ELSE 0 END AS hidden`
 	joinDeliveryLane = ` LEFT JOIN lanes l ON l.sid = d.sid`
 )
@@ -67,19 +68,23 @@ func (r *deliveryRow) model() (*models.Delivery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delivery %s: files: %w", r.ID, err)
 	}
+	buttons, err := decode[[]models.Button](r.Buttons)
+	if err != nil {
+		return nil, fmt.Errorf("delivery %s: buttons: %w", r.ID, err)
+	}
 	d := &models.Delivery{
 		ID: r.ID, InboundID: r.InboundID, SessionKey: r.SessionKey, Channel: r.Channel, Account: r.Account,
 		Target: models.Target(target), Text: r.Text, State: models.DeliveryState(r.State), Attempts: r.Attempts,
 		NextAttemptAt: timePointer(r.NextAttemptAt), Error: r.Error.String, PlatformMessageID: r.PlatformMessageID,
 		CreatedAt: fromMicros(r.CreatedAt), DeliveredAt: timePointer(r.DeliveredAt), Kind: models.DeliveryKind(r.Kind),
-		Seq: r.Seq, Part: r.Part, Parts: r.Parts, Files: files, FirstSentAt: fromNull(r.FirstSentAt), Ambiguous: r.Ambiguous != 0, Preview: r.Preview,
+		Seq: r.Seq, Part: r.Part, Parts: r.Parts, Files: files, Buttons: buttons, FirstSentAt: fromNull(r.FirstSentAt), Ambiguous: r.Ambiguous != 0, Preview: r.Preview,
 		QueuedAt: fromMicros(r.CreatedAt),
 	}
 	if r.QueuedAt.Valid {
 		d.QueuedAt = fromMicros(r.QueuedAt.Int64)
 	}
 	if r.Hidden != 0 {
-		d.Text, d.Files = "", nil
+		d.Text, d.Files, d.Buttons = "", nil, nil
 	}
 	return d, nil
 }

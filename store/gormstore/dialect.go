@@ -13,6 +13,10 @@ import (
 //	{lock}            FOR UPDATE where rows are locked one by one
 //	{upsert a, b}     what follows an INSERT to update the row with the same key (a, b)
 //	{index name}      a hint to use this index where the optimizer may not
+//	{new a}           in an upsert, the value that was to be inserted
+//	{returned a}      in an upsert, the value that [tx.returned] gives back; it is
+//	{returning b}     assigned to column b, which the text ends with
+//	{nocase}          makes a comparison take letters of either case, of ASCII at least
 type dialect struct {
 	driver Driver
 	// begin starts a transaction that will write; empty where connections are always in one.
@@ -21,6 +25,10 @@ type dialect struct {
 	lock     string
 	upsert   string // with $1 for the key
 	index    string // with $1 for the index
+	fresh    string // with $1 for the column
+	returned string // with $1 for the value
+	ending   string // with $1 for the column
+	nocase   string
 	compiled sync.Map
 }
 
@@ -31,6 +39,8 @@ func mysqlDialect() *dialect {
 		lock:   "FOR UPDATE",
 		upsert: "ON DUPLICATE KEY UPDATE",
 		index:  "FORCE INDEX ($1)",
+		fresh:  "VALUES($1)", returned: "LAST_INSERT_ID($1)",
+		nocase: "COLLATE utf8mb4_general_ci",
 	}
 }
 
@@ -41,12 +51,16 @@ func sqliteDialect() *dialect {
 		now:    "CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER)",
 		upsert: "ON CONFLICT ($1) DO UPDATE SET",
 		index:  "INDEXED BY $1",
+		fresh:  "excluded.$1", returned: "$1", ending: "RETURNING $1",
 	}
 }
 
 var (
 	markUpsert = regexp.MustCompile(`\{upsert ([^}]*)\}`)
 	markIndex  = regexp.MustCompile(`\{index ([^}]*)\}`)
+	markNew    = regexp.MustCompile(`\{new ([^}]*)\}`)
+	markResult = regexp.MustCompile(`\{returned ([^}]*)\}`)
+	markEnding = regexp.MustCompile(`\{returning ([^}]*)\}`)
 )
 
 // sql replaces the marks of a text. Texts are few: what comes out is kept.
@@ -59,9 +73,12 @@ func (d *dialect) sql(text string) string {
 			return out
 		}
 	}
-	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock).Replace(text)
+	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock, "{nocase}", d.nocase).Replace(text)
 	out = markUpsert.ReplaceAllString(out, d.upsert)
 	out = markIndex.ReplaceAllString(out, d.index)
+	out = markNew.ReplaceAllString(out, d.fresh)
+	out = markResult.ReplaceAllString(out, d.returned)
+	out = markEnding.ReplaceAllString(out, d.ending)
 	d.compiled.Store(text, out)
 	return out
 }

@@ -36,3 +36,12 @@ func SQLiteDSN(dsn string) (string, error) {
 	path, params, err := splitDSN(dsn)
 	return sqliteDSN(path, params, nil), err
 }
+
+// LooseTables are the names of the tables that are carried row by row.
+func LooseTables() []string {
+	names := make([]string, len(looseTables))
+	for i, l := range looseTables {
+		names[i] = l.name
+	}
+	return names
+}

@@ -122,3 +122,14 @@ func touchSession(t *tx, sid []byte, state any, g growth) error {
 		channel, account, state, user, user, g.observed, g.observed, active, active, now, now, sid)
 	return err
 }
+
+func (x *sessionTx) Use(now time.Time) (models.SessionState, error) {
+	row, _, err := lockWithSlot(x.tx, x.lane.SessionKey, "")
+	if err == nil && !row.hasSession() {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return "", err
+	}
+	return models.SessionState(row.State.String), row.grow(x.tx, growth{userAt: now, activeAt: now, now: now})
+}

@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"database/sql"
+	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -30,6 +31,21 @@ func (l *laneRow) columns() []any {
 	return []any{&l.Sid, &l.SessionKey, &l.DueAt, &l.Fence, &l.Attempts, &l.LeaseOwner, &l.LastSeq, &l.Slot, &l.Epoch, &l.DeletedSeq, &l.ChangeToken}
 }
 
+// The kinds of lanes in the column kind, which the index of due lanes begins with.
+const (
+	peopleLane = 0
+	taskLane   = 1
+)
+
+// kindOf is the kind of a session's lane. A key holds the mark of its scope as it is
+// written: in ids colons are escaped.
+func kindOf(key string) int {
+	if strings.Contains(key, ":scope:"+string(models.ScopeTask)+":") {
+		return taskLane
+	}
+	return peopleLane
+}
+
 // heldBy reports whether the claim is the lane's newest and was not given back.
 func (l *laneRow) heldBy(c store.Claim) bool { return l.Fence == c.Fence && l.LeaseOwner.Valid }
 
@@ -37,21 +53,21 @@ func (l *laneRow) heldBy(c store.Claim) bool { return l.Fence == c.Fence && l.Le
 // again never takes a fence that somebody may still hold. MySQL assigns from left
 // to right: due_at comes last.
 const (
-	nextPlaceQuietly = `INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-		VALUES (?, ?, NULL, {now}, 0, NULL, 1, '` + models.DefaultSlot + `', 0, 0)
+	nextPlaceQuietly = `INSERT INTO lanes (sid, session_key, kind, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+		VALUES (?, ?, ?, NULL, {now}, 0, NULL, 1, '` + models.DefaultSlot + `', 0, 0)
 		{upsert sid} last_seq = lanes.last_seq + 1`
-	nextPlaceAndWake = `INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-		VALUES (?, ?, {now} + ?, {now}, 0, NULL, 1, '` + models.DefaultSlot + `', 0, 0)
+	nextPlaceAndWake = `INSERT INTO lanes (sid, session_key, kind, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+		VALUES (?, ?, ?, {now} + ?, {now}, 0, NULL, 1, '` + models.DefaultSlot + `', 0, 0)
 		{upsert sid} last_seq = lanes.last_seq + 1, due_at = COALESCE(lanes.due_at, {now} + ?)`
-	nextPlaceAndClaim = `INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-		VALUES (?, ?, {now} + ?, {now}, 1, ?, 1, '` + models.DefaultSlot + `', 0, 0)
+	nextPlaceAndClaim = `INSERT INTO lanes (sid, session_key, kind, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+		VALUES (?, ?, ?, {now} + ?, {now}, 1, ?, 1, '` + models.DefaultSlot + `', 0, 0)
 		{upsert sid} last_seq = lanes.last_seq + 1,
 			fence = CASE WHEN lanes.due_at IS NULL THEN lanes.fence + 1 ELSE lanes.fence END,
 			attempts = CASE WHEN lanes.due_at IS NULL THEN 1 ELSE lanes.attempts END,
 			lease_owner = CASE WHEN lanes.due_at IS NULL THEN ? ELSE lanes.lease_owner END,
 			due_at = COALESCE(lanes.due_at, {now} + ?)`
-	ensureLane = `INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-		VALUES (?, ?, NULL, {now}, 0, NULL, 0, '` + models.DefaultSlot + `', 0, 0)
+	ensureLane = `INSERT INTO lanes (sid, session_key, kind, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+		VALUES (?, ?, ?, NULL, {now}, 0, NULL, 0, '` + models.DefaultSlot + `', 0, 0)
 		{upsert sid} last_seq = lanes.last_seq`
 )
 
@@ -70,12 +86,12 @@ func nextPlace(t *tx, key string, p placing) (lane laneRow, claimed bool, err er
 	sid := sidOf(key)
 	switch {
 	case !p.wake:
-		_, err = t.exec(nextPlaceQuietly, sid, key)
+		_, err = t.exec(nextPlaceQuietly, sid, key, kindOf(key))
 	case p.claim == nil || p.delay > 0:
-		_, err = t.exec(nextPlaceAndWake, sid, key, millis(p.delay), millis(p.delay))
+		_, err = t.exec(nextPlaceAndWake, sid, key, kindOf(key), millis(p.delay), millis(p.delay))
 	default:
 		lease := millis(p.claim.Lease)
-		_, err = t.exec(nextPlaceAndClaim, sid, key, lease, p.token, p.token, lease)
+		_, err = t.exec(nextPlaceAndClaim, sid, key, kindOf(key), lease, p.token, p.token, lease)
 	}
 	if err != nil {
 		return lane, false, err

@@ -14,26 +14,24 @@ import (
 // and set, read what was won. No lock is kept and none is skipped, so it holds on
 // TiDB too. "+ 0" keeps MySQL on the primary key, where it does not deadlock.
 const (
-	dueLanes       = `SELECT sid FROM lanes WHERE due_at <= {now} ORDER BY due_at LIMIT ?`
-	duePeopleLanes = `SELECT sid FROM lanes WHERE due_at <= {now} AND session_key NOT LIKE '%:scope:task:%' ORDER BY due_at LIMIT ?`
-	dueTaskLanes   = `SELECT sid FROM lanes WHERE due_at <= {now} AND session_key LIKE '%:scope:task:%' ORDER BY due_at LIMIT ?`
-	winLanes       = `UPDATE lanes SET due_at = {now} + ?, fence = fence + 1, attempts = attempts + 1, lease_owner = ?
+	dueLanes = `SELECT sid FROM lanes WHERE kind = ? AND due_at <= {now} ORDER BY due_at LIMIT ?`
+	winLanes = `UPDATE lanes SET due_at = {now} + ?, fence = fence + 1, attempts = attempts + 1, lease_owner = ?
 		WHERE due_at + 0 <= {now} AND sid IN `
 	wonLanes = `SELECT session_key, fence, attempts FROM lanes WHERE lease_owner = ? AND sid IN `
 )
 
-// dueOf is how due lanes of a kind are found. A key holds the mark of its scope as
-// it is written: in ids colons are escaped. Lanes of the other kind are read and
-// left: they are few, for they are claimed as well.
-func dueOf(kind store.LaneKind) string {
-	switch kind {
-	case store.PeopleLanes:
-		return duePeopleLanes
-	case store.TaskLanes:
-		return dueTaskLanes
-	default:
-		return dueLanes
+// findDue reads which lanes of a kind are due, the longest due first; of any kind,
+// those of people first.
+func findDue(t *tx, kind store.LaneKind, limit int) ([][]byte, error) {
+	var due [][]byte
+	if kind != store.TaskLanes {
+		if _, err := t.find(&due, dueLanes, peopleLane, limit); err != nil || kind == store.PeopleLanes || len(due) == limit {
+			return due, err
+		}
 	}
+	var tasks [][]byte
+	_, err := t.find(&tasks, dueLanes, taskLane, limit-len(due))
+	return append(due, tasks...), err
 }
 
 // ClaimLanes claims lanes that are due.
@@ -46,8 +44,8 @@ func (s *Store) ClaimLanes(ctx context.Context, c store.ClaimRequest, limit int)
 	var won []store.Claim
 	err := s.autocommit(ctx, "claim lanes", func(t *tx) error {
 		won = nil
-		var due [][]byte
-		if _, err := t.find(&due, dueOf(c.Lanes), limit); err != nil || len(due) == 0 {
+		due, err := findDue(t, c.Lanes, limit)
+		if err != nil || len(due) == 0 {
 			return err
 		}
 		in, sids := values(1, len(due)), anys(due)

@@ -3,7 +3,7 @@ package gormstore
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -11,74 +11,74 @@ import (
 	"github.com/chatkeep/chatkeep/store"
 )
 
-// Sizes of what is locked together. Erasing a session takes a dozen statements.
+// How many sessions are locked together.
 const (
 	stateChunk  = 200
-	expireChunk = 20
-)
-
-// dueRange is one range of the index sessions_used.
-type dueRange struct {
-	state  models.SessionState
-	pinned int
-}
-
-// dueRanges are those that a step looks at.
-func dueRanges(step store.Step) []dueRange {
-	switch step {
-	case store.StepIdle:
-		return []dueRange{{models.SessionActive, 0}, {models.SessionActive, 1}}
-	case store.StepArchive:
-		return []dueRange{{models.SessionIdle, 0}, {models.SessionCompacted, 0}}
-	case store.StepExpire:
-		return []dueRange{{models.SessionArchived, 0}, {models.SessionCompacted, 0}, {models.SessionIdle, 0}, {models.SessionActive, 0}}
-	}
-	return nil
-}
-
-// dueRow is a candidate.
-type dueRow struct {
-	Sid        []byte
-	SessionKey string
-}
-
-// The index finds candidates: those that a person used, and those that nobody ever
-// did, by their creation. Their slots know better when they were used.
-const (
-	dueUsed   = `SELECT sid, session_key FROM sessions {index sessions_used} WHERE state = ? AND pinned = ? AND last_user_at < ? ORDER BY last_user_at, created_at, sid LIMIT ? OFFSET ?`
-	dueUnused = `SELECT sid, session_key FROM sessions {index sessions_used} WHERE state = ? AND pinned = ? AND last_user_at IS NULL AND created_at < ? ORDER BY created_at, sid LIMIT ? OFFSET ?`
+	expireChunk = 100
 )
 
 // IdleSessions makes active sessions idle.
 func (s *Store) IdleSessions(ctx context.Context, before time.Time, batch int) (store.Passed, error) {
-	return s.pass(ctx, store.StepIdle, before, batch, stateChunk, s.moveTo(models.SessionIdle))
+	return s.passing(store.StepIdle, before, s.moveTo(models.SessionIdle)).all(ctx, batch, stateChunk)
 }
 
 // ArchiveSessions archives idle and compacted sessions.
 func (s *Store) ArchiveSessions(ctx context.Context, before time.Time, batch int) (store.Passed, error) {
-	return s.pass(ctx, store.StepArchive, before, batch, stateChunk, s.moveTo(models.SessionArchived))
+	return s.passing(store.StepArchive, before, s.moveTo(models.SessionArchived)).all(ctx, batch, stateChunk)
 }
 
 // ExpireSessions deletes sessions.
 func (s *Store) ExpireSessions(ctx context.Context, before time.Time, batch int) (store.Passed, error) {
-	return s.pass(ctx, store.StepExpire, before, batch, expireChunk, s.expire)
+	return s.passing(store.StepExpire, before, s.expire).all(ctx, batch, expireChunk)
 }
 
-// pass changes at most batch sessions, chunk by chunk. What was changed leaves the
+// ExpireSession deletes one session that is still what it was.
+func (s *Store) ExpireSession(ctx context.Context, key string, before time.Time, mark string) (bool, error) {
+	session, err := s.Session(ctx, key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && session.Pinned {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p := s.passing(store.StepExpire, before, s.expire)
+	p.keep = func(t *tx, lane laneRow) (bool, error) {
+		now, err := markOf(t, lane.Sid)
+		return now != mark, err
+	}
+	passed, _, err := p.chunk(ctx, dueRange{session.State, 0}, []dueRow{{Sid: sidOf(key), SessionKey: key}})
+	return passed.Changed == 1, err
+}
+
+// passing is one step of sessions that were last used before a time.
+type passing struct {
+	store  *Store
+	step   store.Step
+	before int64
+	// keep, if set, reports sessions that are due and yet left as they are.
+	keep  func(*tx, laneRow) (bool, error)
+	apply func(*tx, []laneRow) error
+}
+
+func (s *Store) passing(step store.Step, before time.Time, apply func(*tx, []laneRow) error) *passing {
+	return &passing{store: s, step: step, before: micros(before), apply: apply}
+}
+
+// all changes at most batch sessions, chunk by chunk. What was changed leaves the
 // range; what was skipped stays at its head and is passed over.
-func (s *Store) pass(ctx context.Context, step store.Step, before time.Time, batch, chunk int, apply func(*tx, []laneRow) error) (total store.Passed, err error) {
-	for _, r := range dueRanges(step) {
+func (p *passing) all(ctx context.Context, batch, chunk int) (total store.Passed, err error) {
+	for _, r := range dueRanges(p.step) {
 		for _, find := range []string{dueUsed, dueUnused} {
 			for skipped := 0; total.Changed < batch; {
 				size := min(chunk, batch-total.Changed)
-				due, err := s.due(ctx, find, r, before, size, skipped)
+				due, err := p.due(ctx, find, r, size, skipped)
 				if err != nil {
 					return total, err
 				}
 				if len(due) == 0 {
 					break
 				}
-				passed, moved, err := s.passChunk(ctx, step, r, before, due, apply)
+				passed, moved, err := p.chunk(ctx, r, due)
 				if err != nil {
 					return total, err
 				}
@@ -93,34 +93,34 @@ func (s *Store) pass(ctx context.Context, step store.Step, before time.Time, bat
 	return total, nil
 }
 
-func (s *Store) due(ctx context.Context, find string, r dueRange, before time.Time, limit, offset int) (due []dueRow, err error) {
-	err = s.read(ctx, "due sessions", func(t *tx) error {
+func (p *passing) due(ctx context.Context, find string, r dueRange, limit, offset int) (due []dueRow, err error) {
+	err = p.store.read(ctx, "due sessions", func(t *tx) error {
 		due = nil
-		_, err := t.find(&due, find, string(r.state), r.pinned, micros(before), limit, offset)
+		_, err := t.find(&due, find, string(r.state), r.pinned, p.before, limit, offset)
 		return err
 	})
 	return due, err
 }
 
-// passChunk locks the idle lanes of a chunk, looks again, and changes what is still
+// chunk locks the idle lanes of some sessions, looks again, and changes what is still
 // due. moved counts those of the skipped that have left the range.
-func (s *Store) passChunk(ctx context.Context, step store.Step, r dueRange, before time.Time, due []dueRow, apply func(*tx, []laneRow) error) (p store.Passed, moved int, err error) {
+func (p *passing) chunk(ctx context.Context, r dueRange, due []dueRow) (passed store.Passed, moved int, err error) {
 	slices.SortFunc(due, func(a, b dueRow) int { return bytes.Compare(a.Sid, b.Sid) })
 	sids := make([]any, len(due))
 	for i := range due {
 		sids[i] = due[i].Sid
 	}
 	in := values(1, len(sids))
-	err = s.write(ctx, "pass "+string(step), func(t *tx) error {
+	err = p.store.write(ctx, "pass "+string(p.step), func(t *tx) error {
 		var free []laneRow // "+ 0" keeps MySQL on the primary key
 		if _, err := t.find(&free, "SELECT "+laneColumns+" FROM lanes l WHERE l.sid IN "+in+" AND l.due_at + 0 IS NULL ORDER BY l.sid {lock}", sids...); err != nil {
 			return err
 		}
-		if len(free) == 0 {
-			p = store.Passed{Considered: len(due), Skipped: len(due), InUse: len(due)}
-			return nil
+		free, err := p.unused(t, free)
+		if err != nil {
+			return err
 		}
-		still, left, err := s.stillDue(t, r, before, free)
+		still, left, err := p.stillDue(t, r, free)
 		if err != nil {
 			return err
 		}
@@ -128,100 +128,96 @@ func (s *Store) passChunk(ctx context.Context, step store.Step, r dueRange, befo
 		if t.again { // what a first try changed is not due any more
 			changed, left = max(changed, left), 0
 		}
-		p = store.Passed{Considered: len(due), Changed: changed, Skipped: len(due) - changed, InUse: len(due) - len(free)}
+		passed = store.Passed{Considered: len(due), Changed: changed, Skipped: len(due) - changed, InUse: len(due) - len(free)}
 		moved = left
 		if len(still) == 0 {
 			return nil
 		}
-		return apply(t, still)
+		return p.apply(t, still)
 	})
-	return p, moved, err
+	return passed, moved, err
+}
+
+// unused leaves out sessions that are in use although their lanes are idle: deletion
+// would take an answer that is not sent, or a command that is not carried out.
+func (p *passing) unused(t *tx, free []laneRow) ([]laneRow, error) {
+	if p.step != store.StepExpire || len(free) == 0 {
+		return free, nil
+	}
+	sids := sidsOf(free)
+	in := values(1, len(sids))
+	var busy [][]byte
+	if _, err := t.find(&busy, `SELECT sid FROM deliveries {index deliveries_session} WHERE sid IN `+in+` AND queued = 1
+		UNION SELECT sid FROM inbound {index inbound_lane} WHERE sid IN `+in+` AND queued = ?`, slices.Concat(sids, sids, []any{around})...); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(free, func(lane laneRow) bool {
+		return slices.ContainsFunc(busy, func(sid []byte) bool { return bytes.Equal(sid, lane.Sid) })
+	}), nil
 }
 
 // stillDue returns those of the locked lanes whose sessions are still due, and how
 // many are not in the range any more. Sessions whose slots know of a later use take
 // it over, so that the index does not find them again.
-func (s *Store) stillDue(t *tx, r dueRange, before time.Time, free []laneRow) (still []laneRow, moved int, err error) {
-	sids := make([]any, len(free))
-	for i := range free {
-		sids[i] = free[i].Sid
+func (p *passing) stillDue(t *tx, r dueRange, free []laneRow) (still []laneRow, moved int, err error) {
+	if len(free) == 0 {
+		return nil, 0, nil
 	}
 	var rows []struct {
-		Sid    []byte
-		UsedAt int64
-		UserAt int64
+		Sid        []byte
+		UsedAt     int64
+		UserAt     int64
+		RestoredAt int64
 	}
-	if _, err := t.find(&rows, `SELECT e.sid, COALESCE(e.last_user_at, e.created_at) AS used_at,
+	if _, err := t.find(&rows, `SELECT e.sid, COALESCE(e.last_user_at, e.created_at) AS used_at, COALESCE(e.restored_at, 0) AS restored_at,
 			COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = e.sid), 0) AS user_at
-		FROM sessions e WHERE e.state = ? AND e.pinned = ? AND e.sid IN `+values(1, len(sids)),
-		append([]any{string(r.state), r.pinned}, sids...)...); err != nil {
+		FROM sessions e WHERE e.state = ? AND e.pinned = ? AND e.sid IN `+values(1, len(free)),
+		append([]any{string(r.state), r.pinned}, sidsOf(free)...)...); err != nil {
 		return nil, 0, err
 	}
-	due := make(map[string]bool, len(rows))
+	const left, stays, due = 0, 1, 2
+	found := make(map[string]int, len(rows))
 	for _, row := range rows {
-		if row.UserAt >= micros(before) {
+		switch {
+		case row.UserAt >= p.before:
 			if _, err := t.exec("UPDATE sessions SET last_user_at = ? WHERE sid = ?", row.UserAt, row.Sid); err != nil {
 				return nil, 0, err
 			}
-			continue
+		case row.UsedAt >= p.before:
+		case p.step == store.StepArchive && row.RestoredAt >= p.before:
+			found[string(row.Sid)] = stays
+		default:
+			found[string(row.Sid)] = due
 		}
-		due[string(row.Sid)] = row.UsedAt < micros(before)
 	}
 	for _, lane := range free {
-		if due[string(lane.Sid)] {
+		what := found[string(lane.Sid)]
+		if what == due && p.keep != nil {
+			keep, err := p.keep(t, lane)
+			if err != nil {
+				return nil, 0, err
+			}
+			if keep {
+				what = stays
+			}
+		}
+		switch what {
+		case due:
 			still = append(still, lane)
+		case left:
+			moved++
 		}
 	}
-	return still, len(free) - len(still), nil
+	return still, moved, nil
 }
 
 // moveTo changes the state of sessions whose lanes are locked.
 func (s *Store) moveTo(state models.SessionState) func(*tx, []laneRow) error {
 	return func(t *tx, lanes []laneRow) error {
-		args := []any{string(state), micros(s.now())}
-		for i := range lanes {
-			args = append(args, lanes[i].Sid)
-		}
-		_, err := t.exec("UPDATE sessions SET state = ?, updated_at = ? WHERE sid IN "+values(1, len(lanes)), args...)
+		_, err := t.exec("UPDATE sessions SET state = ?, updated_at = ? WHERE sid IN "+values(1, len(lanes)),
+			append([]any{string(state), micros(s.now())}, sidsOf(lanes)...)...)
 		return err
 	}
 }
 
-func (s *Store) expire(t *tx, lanes []laneRow) error {
-	for _, lane := range lanes {
-		x := &sessionTx{store: s, tx: t, lane: lane}
-		if err := x.Delete(s.now()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DueSessions returns the keys of sessions that a step would change now.
-func (s *Store) DueSessions(ctx context.Context, step store.Step, before time.Time, limit int) ([]string, error) {
-	ranges := dueRanges(step)
-	if ranges == nil {
-		return nil, fmt.Errorf("due sessions: step %q: %w", step, store.ErrInvalid)
-	}
-	limit = min(limit, maxIDs)
-	var keys []string
-	err := s.read(ctx, "due sessions", func(t *tx) error {
-		keys = nil
-		for _, r := range ranges {
-			for _, find := range []string{dueUsed, dueUnused} {
-				if len(keys) >= limit {
-					return nil
-				}
-				var some []string
-				if _, err := t.find(&some, `SELECT due.session_key FROM (`+find+`) due JOIN lanes l ON l.sid = due.sid
-					WHERE l.due_at IS NULL AND COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = due.sid), 0) < ?`,
-					string(r.state), r.pinned, micros(before), limit-len(keys), 0, micros(before)); err != nil {
-					return err
-				}
-				keys = append(keys, some...)
-			}
-		}
-		return nil
-	})
-	return keys, err
-}
+func (s *Store) expire(t *tx, lanes []laneRow) error { return s.unlink(t, lanes, s.now()) }

@@ -2,6 +2,8 @@ package gormstore_test
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,11 +22,22 @@ const (
 	maxCandidate = 4
 )
 
+// sessionsEnv is how many sessions the larger population has; see the test of whole
+// passes in package gateway.
+const sessionsEnv = "LIFECYCLE_SESSIONS"
+
 // A lifecycle pass costs what is due, whatever there is.
 func TestLifecycleTouchesWhatIsDue(t *testing.T) {
 	const due = 1000
 	touched := map[string][]int64{}
-	for _, n := range []int{10_000, 100_000} {
+	many := 100_000
+	if text := os.Getenv(sessionsEnv); text != "" {
+		var err error
+		if many, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{10_000, many} {
 		cfg := newMySQL(t).config()
 		now := clock.Real().Now()
 		lifecyclePopulation(t, cfg, n, due, now)
@@ -135,13 +148,18 @@ func lifecyclePopulation(tb testing.TB, cfg gormstore.Config, n, due int, now ti
 			from += c
 		}
 	}
-	for have, round := 1, 1; have < n; have, round = 2*have, round+1 {
-		exec(fmt.Sprintf("INSERT INTO sessions SELECT %s FROM sessions LIMIT %d", from, min(have, n-have)), argsFor(columns, fmt.Sprintf("-%d", round), 0)...)
+	for have, round := 1, 1; have < n; round++ {
+		more := min(have, n-have, 20_000) // no statement may take too long
+		exec(fmt.Sprintf("INSERT INTO sessions SELECT %s FROM sessions LIMIT %d", from, more), argsFor(columns, fmt.Sprintf("-%d", round), 0)...)
+		have += more
 	}
-	exec(`INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-		SELECT sid, session_key, NULL, 1, 0, NULL, 0, ?, 0, 0 FROM sessions ON DUPLICATE KEY UPDATE last_seq = lanes.last_seq`, models.DefaultSlot)
-	exec(`INSERT INTO slots (sid, name, context_id, mode, compact, next_seq, message_count, total_tokens, place, user_at, model_at, active_at, updated_at, created_at)
-		SELECT sid, ?, LEFT(sid, 16), 'full', 1, 5, 4, 1000, 1, 0, 0, 0, 0, 0 FROM sessions ON DUPLICATE KEY UPDATE place = 1`, models.DefaultSlot)
+	for digit := range 16 {
+		here := []any{models.DefaultSlot, fmt.Sprintf("%x0", digit), fmt.Sprintf("%xF", digit)}
+		exec(`INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+			SELECT sid, session_key, NULL, 1, 0, NULL, 0, ?, 0, 0 FROM sessions WHERE sid BETWEEN UNHEX(CONCAT(?, REPEAT('00', 31))) AND UNHEX(CONCAT(?, REPEAT('FF', 31))) ON DUPLICATE KEY UPDATE last_seq = lanes.last_seq`, here...)
+		exec(`INSERT INTO slots (sid, name, context_id, mode, compact, next_seq, message_count, total_tokens, place, user_at, model_at, active_at, updated_at, created_at)
+			SELECT sid, ?, LEFT(sid, 16), 'full', 1, 5, 4, 1000, 1, 0, 0, 0, 0, 0 FROM sessions WHERE sid BETWEEN UNHEX(CONCAT(?, REPEAT('00', 31))) AND UNHEX(CONCAT(?, REPEAT('FF', 31))) ON DUPLICATE KEY UPDATE place = 1`, here...)
+	}
 	exec("UPDATE sessions SET last_user_at = ? ORDER BY sid LIMIT ?", now.Add(-24*time.Hour).UnixMicro(), due)
 	exec("UPDATE slots SET next_seq = 51, message_count = 50, total_tokens = 150000 ORDER BY sid LIMIT ?", due)
 	for _, table := range []string{"sessions", "lanes", "slots"} {

@@ -28,20 +28,23 @@ type messageMeta struct {
 	ToolCalls         []models.ToolCall `json:"toolCalls,omitempty"`
 	ToolCallID        string            `json:"toolCallId,omitempty"`
 	SenderID          string            `json:"senderId,omitempty"`
+	SenderAltIDs      []string          `json:"senderAltIds,omitempty"`
 	SenderName        string            `json:"senderName,omitempty"`
 	PlatformMessageID string            `json:"platformMessageId,omitempty"`
 	Reasoning         *string           `json:"reasoning,omitempty"`
 	Observed          bool              `json:"observed,omitempty"`
 	Quote             *models.Quote     `json:"quote,omitempty"`
+	ContextTokens     int               `json:"contextTokens,omitempty"`
 }
 
 func metaOf(m *models.SessionMessage) (any, error) {
 	meta := messageMeta{
 		Images: m.Images, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, SenderID: m.SenderID, SenderName: m.SenderName,
-		PlatformMessageID: m.PlatformMessageID, Reasoning: m.Reasoning, Observed: m.Observed, Quote: m.Quote,
+		PlatformMessageID: m.PlatformMessageID, Reasoning: m.Reasoning, Observed: m.Observed, Quote: m.Quote, SenderAltIDs: m.SenderAltIDs,
+		ContextTokens: m.ContextTokens,
 	}
 	empty := len(m.Images) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && m.SenderID == "" && m.SenderName == "" &&
-		m.PlatformMessageID == "" && m.Reasoning == nil && !m.Observed && m.Quote == nil
+		m.PlatformMessageID == "" && m.Reasoning == nil && !m.Observed && m.Quote == nil && m.ContextTokens == 0 && len(m.SenderAltIDs) == 0
 	return encode(meta, empty)
 }
 
@@ -54,7 +57,8 @@ func (r *messageRow) model(slot string) (*models.SessionMessage, error) {
 		ID: r.ID, Seq: r.Seq, Slot: slot, Role: models.Role(r.Role), Content: r.Content, Images: meta.Images,
 		ToolCalls: meta.ToolCalls, ToolCallID: meta.ToolCallID, TokenCount: r.Tokens, IsCompacted: r.Compacted != 0,
 		SenderID: meta.SenderID, SenderName: meta.SenderName, PlatformMessageID: meta.PlatformMessageID,
-		CreatedAt: fromMicros(r.CreatedAt), Reasoning: meta.Reasoning, Observed: meta.Observed, Quote: meta.Quote,
+		CreatedAt: fromMicros(r.CreatedAt), Reasoning: meta.Reasoning, Observed: meta.Observed, Quote: meta.Quote, SenderAltIDs: meta.SenderAltIDs,
+		ContextTokens: meta.ContextTokens,
 	}, nil
 }
 

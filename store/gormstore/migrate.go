@@ -59,6 +59,11 @@ func (s *Store) Migrate(ctx context.Context) error {
 		return s.mapError(ctx, "migrate", err)
 	}
 	defer unlock()
+	if s.dialect.driver == SQLite {
+		if err := s.write(ctx, "migrate", dropTriggers); err != nil {
+			return err
+		}
+	}
 	results, err := provider.Up(ctx)
 	if err != nil {
 		return s.mapError(ctx, "migrate", err)

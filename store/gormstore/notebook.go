@@ -91,14 +91,26 @@ func (x *sessionTx) exists() error {
 	return err
 }
 
+func (c *checks) note(n *models.Note) {
+	c.id("note id", n.ID, models.MaxName)
+	c.text("note key", n.Key, models.MaxForeignID)
+	c.id("note", n.Value, models.MaxNote)
+}
+
+func (c *checks) variable(name string, value json.RawMessage) {
+	c.id("variable name", name, models.MaxForeignID)
+	c.text("variable", string(value), models.MaxVariable)
+	if c.err == nil && !json.Valid(value) {
+		c.err = fmt.Errorf("variable is not valid JSON: %w", store.ErrInvalid)
+	}
+}
+
 func (x *sessionTx) PutNote(n *models.Note) error {
 	if n.ID == "" {
 		n.ID = models.NewID("note")
 	}
 	var c checks
-	c.id("note id", n.ID, models.MaxName)
-	c.text("note key", n.Key, models.MaxForeignID)
-	c.id("note", n.Value, models.MaxNote)
+	c.note(n)
 	if c.err != nil {
 		return c.err
 	}
@@ -137,11 +149,7 @@ func (x *sessionTx) DeleteNotes() (int, error) {
 
 func (x *sessionTx) SetVariable(name string, value json.RawMessage) error {
 	var c checks
-	c.id("variable name", name, models.MaxForeignID)
-	c.text("variable", string(value), models.MaxVariable)
-	if c.err == nil && !json.Valid(value) {
-		c.err = fmt.Errorf("variable is not valid JSON: %w", store.ErrInvalid)
-	}
+	c.variable(name, value)
 	if c.err != nil {
 		return c.err
 	}
@@ -174,14 +182,4 @@ func (x *sessionTx) PutFile(name, text string) error {
 	_, err := x.tx.exec("INSERT INTO plan_files (sid, name, content) VALUES (?, ?, ?) {upsert sid, name} content = ?",
 		x.lane.Sid, name, text, text)
 	return err
-}
-
-// forgetNotebook removes what a session keeps beside its messages.
-func (x *sessionTx) forgetNotebook() error {
-	for _, table := range []string{"notes", "variables", "plan_files"} {
-		if _, err := x.tx.exec("DELETE FROM "+table+" WHERE sid = ?", x.lane.Sid); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -97,7 +96,7 @@ func lockLanes(t *tx, deliveries []*models.Delivery, remember *models.Session) (
 		if key == "" {
 			continue
 		}
-		if _, err := t.exec(ensureLane, sidOf(key), key); err != nil {
+		if _, err := t.exec(ensureLane, sidOf(key), key, kindOf(key)); err != nil {
 			return nil, err
 		}
 		row, _, err := lockLane(t, key)
@@ -292,35 +291,35 @@ func (s *Store) FinishDelivery(ctx context.Context, c store.TargetClaim, r store
 	if check.err != nil {
 		return nil, fmt.Errorf("finish delivery: %w", check.err)
 	}
-	var session *models.Session
+	var into *memory
 	var next *models.Delivery
 	finish := func() error {
 		return s.write(ctx, "finish delivery", func(t *tx) (err error) {
-			next, err = s.finishDelivery(t, c, r, session)
+			next, err = s.finishDelivery(t, c, r, into)
 			return err
 		})
 	}
 	err := finish()
 	if lane, ok := errors.AsType[*needsLane](err); ok { // the session's lane has to be locked before the target
-		session = lane.session
+		into = lane.into
 		err = finish()
 	}
 	return next, err
 }
 
 // needsLane ends a transaction that found that it should have locked a lane first.
-type needsLane struct{ session *models.Session }
+type needsLane struct{ into *memory }
 
 func (*needsLane) Error() string { return "delivery is remembered in a session" }
 
-func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResult, session *models.Session) (*models.Delivery, error) {
+func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResult, into *memory) (*models.Delivery, error) {
 	var lane laneRow
-	if session != nil {
-		if _, err := t.exec(ensureLane, sidOf(session.Key), session.Key); err != nil {
+	if into != nil {
+		if _, err := t.exec(ensureLane, sidOf(into.Key), into.Key, kindOf(into.Key)); err != nil {
 			return nil, err
 		}
 		var err error
-		if lane, _, err = lockLane(t, session.Key); err != nil {
+		if lane, _, err = lockLane(t, into.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -335,7 +334,6 @@ func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResul
 	case models.DeliveryDelivered:
 		delivered = micros(r.Now)
 	}
-	var memory *string
 	n, err := t.exec(`UPDATE deliveries SET state = ?, queued = ?, attempts = attempts + ?, next_attempt_at = ?, error = ?,
 		ambiguous = CASE WHEN ? = 1 THEN 1 ELSE ambiguous END,
 		platform_message_id = CASE WHEN ? = '' THEN platform_message_id ELSE ? END, delivered_at = ?
@@ -362,48 +360,20 @@ func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResul
 		if _, err := t.find(&row, "SELECT state, text, remember FROM deliveries WHERE id = ? AND remember IS NOT NULL", r.ID); err != nil {
 			return nil, err
 		}
-		memory = row.Remember
-		if memory != nil && session == nil {
-			session = &models.Session{}
-			if err := json.Unmarshal([]byte(*memory), session); err != nil {
+		if row.Remember != nil && into == nil {
+			into = &memory{}
+			if err := json.Unmarshal([]byte(*row.Remember), into); err != nil {
 				return nil, fmt.Errorf("delivery %s: remember: %w", r.ID, err)
 			}
-			return nil, &needsLane{session}
+			return nil, &needsLane{into}
 		}
-		if memory != nil {
-			if err := s.rememberDelivery(t, lane, session, r, row.Text); err != nil {
+		if row.Remember != nil {
+			if err := s.rememberDelivery(t, lane, into, r, row.Text); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return s.nextDelivery(t, &target, r.Now)
-}
-
-// rememberDelivery appends a delivered text to its session, unless the session was
-// deleted meanwhile.
-func (s *Store) rememberDelivery(t *tx, lane laneRow, session *models.Session, r store.DeliveryResult, text string) error {
-	if text == "" {
-		return nil
-	}
-	row, _, err := lockWithSlot(t, session.Key, "")
-	if err != nil {
-		return err
-	}
-	message := &models.SessionMessage{
-		ID: models.NewMessageID(r.Now), Role: models.RoleAssistant, Content: text, PlatformMessageID: r.PlatformMessageID,
-		TokenCount: tokens.Estimate(text), CreatedAt: r.Now,
-	}
-	g := growth{messages: 1, tokens: int64(message.TokenCount), activeAt: r.Now, now: r.Now}
-	contextID, from := row.ContextID, row.NextSeq
-	if !row.hasSession() {
-		if contextID, err = insertSession(t, lane.Sid, session, g); err != nil {
-			return err
-		}
-		from = 1
-	} else if err := row.grow(t, g); err != nil {
-		return err
-	}
-	return insertMessages(t, contextID, from, []*models.SessionMessage{message})
 }
 
 // ReleaseTarget hands a target back.

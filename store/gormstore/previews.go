@@ -51,21 +51,9 @@ func (s *Store) SavePreview(ctx context.Context, c store.Claim, p *models.Previe
 		return fmt.Errorf("save preview: %w", err)
 	}
 	return s.write(ctx, "save preview", func(t *tx) error {
-		lane, found, err := lockLane(t, c.SessionKey)
+		lane, err := lockRunning(t, c, p.InboundID)
 		if err != nil {
 			return err
-		}
-		if !found || !lane.heldBy(c) {
-			return store.ErrLeaseLost
-		}
-		var one int
-		n, err := t.find(&one, "SELECT 1 FROM inbound WHERE id = ? AND sid = ? AND state = ? AND run_fence = ?",
-			p.InboundID, lane.Sid, string(models.InboundRunning), c.Fence)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return store.ErrStopped
 		}
 		_, err = t.exec(`INSERT INTO previews (id, inbound_id, sid, session_key, channel, account, target, state, shown, closing, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?) {upsert id} state = ?, shown = ?`,

@@ -63,6 +63,9 @@ func (x *sessionTx) exchange(slot string, to resetRow, observed int64, now time.
 	if err != nil {
 		return err
 	}
+	if err := x.dropPending(slot); err != nil {
+		return err
+	}
 	session, err := findSession(x.tx, x.lane.Sid)
 	if err != nil {
 		return err
@@ -94,56 +97,5 @@ func (x *sessionTx) exchange(slot string, to resetRow, observed int64, now time.
 func (x *sessionTx) nextEpoch() error {
 	x.lane.Epoch++
 	_, err := x.tx.exec("UPDATE lanes SET epoch = ? WHERE sid = ?", x.lane.Epoch, x.lane.Sid)
-	return err
-}
-
-// Delete moves the lane's mark of what is deleted past everything there is. The
-// rows themselves are erased later; nothing reads them any more.
-func (x *sessionTx) Delete(now time.Time) error {
-	if _, err := x.tx.exec(`UPDATE deliveries SET state = ?, queued = 0, error = 'the session was deleted', text = '', files = NULL, remember = NULL,
-		next_attempt_at = NULL WHERE sid = ? AND queued = 1`, string(models.DeliveryFailed), x.lane.Sid); err != nil {
-		return err
-	}
-	if _, err := x.tx.exec("UPDATE previews SET closing = 0 WHERE sid = ?", x.lane.Sid); err != nil { // what would have finished them is gone
-		return err
-	}
-	var pending []string
-	if _, err := x.tx.find(&pending, "SELECT id FROM inbound WHERE sid = ? AND queued IN (?, ?)", x.lane.Sid, inLane, around); err != nil {
-		return err
-	}
-	// Everything up to deleted_seq is gone; what closes stream cards comes after it.
-	x.lane.DeletedSeq, x.lane.LastSeq = x.lane.LastSeq+1, x.lane.LastSeq+2
-	x.lane.Epoch++
-	x.lane.Slot = models.DefaultSlot
-	if _, err := x.tx.exec("UPDATE lanes SET deleted_seq = ?, last_seq = ?, epoch = ?, slot = ? WHERE sid = ?",
-		x.lane.DeletedSeq, x.lane.LastSeq, x.lane.Epoch, x.lane.Slot, x.lane.Sid); err != nil {
-		return err
-	}
-	if _, err := x.store.finish(x.tx, x.lane, pending, store.Outcome{
-		State: models.InboundSuperseded, Code: models.CodeSuperseded, Error: "the session was deleted"}, now); err != nil {
-		return err
-	}
-	if err := x.store.closeAllPreviews(x.tx, x.lane, now); err != nil {
-		return err
-	}
-	for _, sql := range []string{
-		"INSERT INTO erasures (kind, ref, through) SELECT 'context', context_id, 0 FROM slots WHERE sid = ?",
-		"INSERT INTO erasures (kind, ref, through) SELECT 'context', context_id, 0 FROM resets WHERE sid = ?",
-		"DELETE FROM resets WHERE sid = ?",
-		"DELETE FROM slots WHERE sid = ?",
-		"DELETE FROM sessions WHERE sid = ?",
-	} {
-		if _, err := x.tx.exec(sql, x.lane.Sid); err != nil {
-			return err
-		}
-	}
-	if err := x.forgetNotebook(); err != nil {
-		return err
-	}
-	if err := restLane(x.tx, x.lane.Sid); err != nil {
-		return err
-	}
-	_, err := x.tx.exec("INSERT INTO erasures (kind, ref, through) VALUES ('lane', ?, ?) {upsert kind, ref} through = ?",
-		x.lane.Sid, x.lane.DeletedSeq, x.lane.DeletedSeq)
 	return err
 }

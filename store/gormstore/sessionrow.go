@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"database/sql"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -58,32 +59,33 @@ func (r *sessionRow) model() *models.Session {
 
 // insertSession stores a session and its default slot, which it returns.
 func insertSession(t *tx, sid []byte, s *models.Session, g growth) (contextID []byte, err error) {
-	state := s.State
-	if state == "" {
-		state = models.SessionActive
+	row := *s
+	row.State = cmp.Or(s.State, models.SessionActive)
+	if s.CreatedAt.IsZero() {
+		row.CreatedAt = g.now
 	}
-	created := s.CreatedAt
-	if created.IsZero() {
-		created = g.now
+	if s.UpdatedAt.IsZero() {
+		row.UpdatedAt = g.now
 	}
-	updated, active := s.UpdatedAt, s.LastActivityAt
-	if updated.IsZero() {
-		updated = g.now
+	if s.LastActivityAt.IsZero() {
+		row.LastActivityAt = g.activeAt
 	}
-	if active.IsZero() {
-		active = g.activeAt
-	}
-	user := s.LastUserAt
 	if !g.userAt.IsZero() {
-		user, state = g.userAt, models.SessionActive
+		row.LastUserAt, row.State = g.userAt, models.SessionActive
 	}
-	const columns = `sid, session_key, agent_id, channel, account, scope, scope_id, state, title, model, system_prompt, pinned,
-		compaction_count, compacted_summary, observed_seq, last_user_at, last_activity_at, created_at, updated_at`
-	if _, err = t.exec("INSERT INTO sessions ("+columns+") VALUES "+values(1, 19),
-		sid, s.Key, s.AgentID, s.Channel, s.Account, string(s.Scope), s.ScopeID, string(state), s.Title, s.Model, s.SystemPrompt, bit(s.Pinned),
-		s.CompactionCount, s.CompactedSummary, g.observed, nullMicros(user), micros(active), micros(created), micros(updated)); err != nil {
+	if err := insertSessionRow(t, sid, &row, g.observed); err != nil {
 		return nil, err
 	}
-	slot := &models.ContextSlot{ID: models.DefaultSlot, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: created}
+	slot := &models.ContextSlot{ID: models.DefaultSlot, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: row.CreatedAt}
 	return insertSlot(t, sid, slot, 1, 1+g.messages, growth{messages: g.messages, tokens: g.tokens, modelAt: g.modelAt})
+}
+
+// insertSessionRow stores a session without slots, as it is.
+func insertSessionRow(t *tx, sid []byte, s *models.Session, observed int64) error {
+	const columns = `sid, session_key, agent_id, channel, account, scope, scope_id, state, title, model, system_prompt, pinned,
+		compaction_count, compacted_summary, observed_seq, last_user_at, last_activity_at, created_at, updated_at`
+	_, err := t.exec("INSERT INTO sessions ("+columns+") VALUES "+values(1, 19),
+		sid, s.Key, s.AgentID, s.Channel, s.Account, string(s.Scope), s.ScopeID, string(s.State), s.Title, s.Model, s.SystemPrompt, bit(s.Pinned),
+		s.CompactionCount, s.CompactedSummary, observed, nullMicros(s.LastUserAt), micros(s.LastActivityAt), micros(s.CreatedAt), micros(s.UpdatedAt))
+	return err
 }

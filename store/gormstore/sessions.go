@@ -55,7 +55,7 @@ func (s *Store) CreateSession(ctx context.Context, session *models.Session) erro
 
 // lockSession locks the lane of a session, making it if there is none.
 func (s *Store) lockSession(t *tx, key string) (lane laneRow, exists bool, err error) {
-	if _, err := t.exec(ensureLane, sidOf(key), key); err != nil {
+	if _, err := t.exec(ensureLane, sidOf(key), key, kindOf(key)); err != nil {
 		return lane, false, err
 	}
 	if lane, _, err = lockLane(t, key); err != nil {

@@ -35,6 +35,7 @@ func (x *sessionTx) Slots() ([]*models.ContextSlot, error) {
 func checkSlot(s *models.ContextSlot) error {
 	var c checks
 	c.slot(s.ID)
+	c.text("slot title", s.Title, models.MaxTitle)
 	if s.Focused != nil {
 		c.text("summary override", s.Focused.SummaryOverride, models.MaxContent)
 	}
@@ -172,6 +173,9 @@ func (x *sessionTx) DeleteSlot(slot string, now time.Time) error {
 		if _, err := x.tx.exec(sql, x.lane.Sid, slot); err != nil {
 			return err
 		}
+	}
+	if err := x.dropPending(slot); err != nil {
+		return err
 	}
 	// What waits for the slot goes on in the default one.
 	if _, err := x.tx.exec("UPDATE inbound SET slot = ? WHERE sid = ? AND queued = ? AND slot = ?", models.DefaultSlot, x.lane.Sid, inLane, slot); err != nil {

@@ -31,6 +31,9 @@ type Store struct {
 	lockFile *os.File
 	path     string // of a SQLite file
 	tokens   atomic.Uint64
+	// journal and changed are nil unless asked for.
+	journal *Journal
+	changed func(ctx context.Context)
 }
 
 var _ store.Store = (*Store)(nil)
@@ -54,6 +57,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	if err == nil && cfg.Migrate {
 		err = s.Migrate(ctx)
+	}
+	if err == nil && cfg.Journal != nil {
+		if err = s.openJournal(ctx); err == nil {
+			s.changed = cfg.Journal
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

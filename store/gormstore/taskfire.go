@@ -81,7 +81,7 @@ func (s *Store) fire(t *tx, f *store.Firing) (*store.Fired, error) {
 	run.TaskID, run.State, run.DeliveryState, run.InboundID = f.TaskID, models.RunScheduled, models.RunDeliveryNone, f.Message.Inbound.ID
 	var one int
 	busy, err := t.find(&one, `SELECT 1 FROM task_runs r JOIN inbound i ON i.id = r.inbound_id
-		WHERE r.unsettled = 1 AND r.task_id = ? AND i.queued = ? LIMIT 1`, f.TaskID, inLane)
+		WHERE r.unsettled = ? AND r.task_id = ? AND i.queued = ? LIMIT 1`, openRun, f.TaskID, inLane)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Store) fire(t *tx, f *store.Firing) (*store.Fired, error) {
 		if f.Manual {
 			return nil, fmt.Errorf("the run before is still under way: %w", store.ErrConflict)
 		}
-		run.State, run.InboundID, run.StartedAt = models.RunSkipped, "", nil
+		run.State, run.InboundID = models.RunSkipped, ""
 	}
 	err = insertRun(t, &run)
 	if duplicate(err) { // a run of the same time is there: this one happened
@@ -103,7 +103,6 @@ func (s *Store) fire(t *tx, f *store.Firing) (*store.Fired, error) {
 		_, err = t.exec("DELETE FROM task_runs WHERE id = ?", run.ID)
 		return &store.Fired{Fired: true}, err
 	}
-	run.StartedAt = nil
 	return &store.Fired{Fired: true, Run: &run}, err
 }
 
@@ -132,7 +131,7 @@ func insertMissed(t *tx, f *store.Firing) error {
 	const width = 12
 	args := make([]any, 0, width*len(f.Missed))
 	for _, at := range f.Missed {
-		args = append(args, models.NewID("run"), f.TaskID, micros(at), micros(at), 0, "", "",
+		args = append(args, models.NewID("run"), f.TaskID, micros(at), nil, settledRun, "", "",
 			string(models.RunMissed), string(models.RunDeliveryNone), nil, "", 0)
 	}
 	_, err := t.exec("INSERT INTO task_runs ("+runInsert+") VALUES "+values(len(f.Missed), width)+
@@ -140,19 +139,15 @@ func insertMissed(t *tx, f *store.Firing) error {
 	return err
 }
 
-const runInsert = "id, task_id, scheduled_at, fired_at, unsettled, inbound_id, session_key, state, delivery_state, finished_at, error, tokens"
+const runInsert = "id, task_id, scheduled_at, started_at, unsettled, inbound_id, session_key, state, delivery_state, finished_at, error, tokens"
 
 // insertRun stores a run. One with a message keeps no state of its own until it is settled.
 func insertRun(t *tx, r *models.TaskRun) error {
-	state, unsettled := string(r.State), 0
+	state, unsettled := string(r.State), settledRun
 	if r.InboundID != "" {
-		state, unsettled = "", 1
-	}
-	fired := r.ScheduledAt
-	if r.StartedAt != nil {
-		fired = *r.StartedAt
+		state, unsettled = "", openRun
 	}
 	_, err := t.exec("INSERT INTO task_runs ("+runInsert+") VALUES "+values(1, 12),
-		r.ID, r.TaskID, micros(r.ScheduledAt), micros(fired), unsettled, r.InboundID, r.SessionKey, state, string(models.RunDeliveryNone), nil, "", 0)
+		r.ID, r.TaskID, micros(r.ScheduledAt), nil, unsettled, r.InboundID, r.SessionKey, state, string(models.RunDeliveryNone), nil, "", 0)
 	return err
 }

@@ -33,7 +33,7 @@ type definition struct {
 	Prompt      string              `json:"prompt"`
 	Agent       string              `json:"agent"`
 	Session     models.TaskSession  `json:"session"`
-	Deliver     *models.TaskTarget  `json:"deliver,omitempty"`
+	Deliver     *definedTarget      `json:"deliver,omitempty"`
 	Missed      models.MissedPolicy `json:"missed"`
 	Grace       time.Duration       `json:"grace"`
 	Timeout     time.Duration       `json:"timeout"`
@@ -44,10 +44,13 @@ type definition struct {
 	MaxRuns     int                 `json:"maxRuns,omitempty"`
 }
 
+// definedTarget is a target with its secret.
+type definedTarget models.TaskTarget
+
 func definitionOf(t *models.Task) (string, error) {
 	b, err := json.Marshal(definition{
 		Schedule: t.Schedule, At: t.At, Timezone: t.Timezone, Prompt: t.Prompt, Agent: t.AgentID, Session: t.Session,
-		Deliver: t.Deliver, Missed: t.Missed, Grace: t.Grace, Timeout: t.Timeout, Retries: t.Retries,
+		Deliver: (*definedTarget)(t.Deliver), Missed: t.Missed, Grace: t.Grace, Timeout: t.Timeout, Retries: t.Retries,
 		NotifyAfter: t.NotifyAfter, PauseAfter: t.PauseAfter, Until: t.Until, MaxRuns: t.MaxRuns,
 	})
 	return string(b), err
@@ -60,7 +63,7 @@ func (r *taskRow) model() (*models.Task, error) {
 	}
 	return &models.Task{
 		ID: r.ID, Schedule: d.Schedule, At: d.At, Timezone: d.Timezone, Prompt: d.Prompt, AgentID: d.Agent, Session: d.Session,
-		Deliver: d.Deliver, Missed: d.Missed, Grace: d.Grace, Timeout: d.Timeout, Retries: d.Retries,
+		Deliver: (*models.TaskTarget)(d.Deliver), Missed: d.Missed, Grace: d.Grace, Timeout: d.Timeout, Retries: d.Retries,
 		NotifyAfter: d.NotifyAfter, PauseAfter: d.PauseAfter, Until: d.Until, MaxRuns: d.MaxRuns,
 		Paused: r.Paused != 0, Owner: r.Owner, Failures: r.Failures, Runs: r.Runs, Revision: r.Revision,
 		NextRunAt: timePointer(r.NextRunAt), CreatedAt: fromMicros(r.CreatedAt),
@@ -98,6 +101,7 @@ func (c *checks) task(t *models.Task) {
 		c.text("task thread", d.ThreadID, models.MaxForeignID)
 		c.text("task user", d.UserID, models.MaxForeignID)
 		c.text("task url", d.URL, models.MaxURL)
+		c.text("task secret", d.Secret, models.MaxSecret)
 	}
 }
 

@@ -3,7 +3,6 @@ package gormstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -15,7 +14,7 @@ type runRow struct {
 	ID            string
 	TaskID        string
 	ScheduledAt   int64
-	FiredAt       int64
+	StartedAt     sql.NullInt64
 	InboundID     string
 	SessionKey    string
 	State         string
@@ -36,7 +35,7 @@ type runRow struct {
 }
 
 const (
-	runColumns = `r.id, r.task_id, r.scheduled_at, r.fired_at, r.inbound_id, r.session_key, r.state, r.delivery_state, r.finished_at, r.error, r.tokens,
+	runColumns = `r.id, r.task_id, r.scheduled_at, r.started_at, r.inbound_id, r.session_key, r.state, r.delivery_state, r.finished_at, r.error, r.tokens,
 		i.state AS in_state, i.code AS in_code, i.error AS in_error, i.finished_at AS in_finished, i.reply AS in_reply,
 		` + countDeliveries + `('pending', 'sending')) AS waiting, ` + countDeliveries + `('failed', 'dead')) AS refused, ` +
 		countDeliveries + `('delivered')) AS delivered`
@@ -65,13 +64,11 @@ func (r *runRow) model() (*models.TaskRun, error) {
 	m := &models.TaskRun{
 		ID: r.ID, TaskID: r.TaskID, ScheduledAt: fromMicros(r.ScheduledAt), InboundID: r.InboundID, SessionKey: r.SessionKey,
 		State: models.RunState(r.State), DeliveryState: models.RunDelivery(r.DeliveryState),
-		FinishedAt: timePointer(r.FinishedAt), Error: r.Error.String, Tokens: r.Tokens,
+		StartedAt: timePointer(r.StartedAt), FinishedAt: timePointer(r.FinishedAt), Error: r.Error.String, Tokens: r.Tokens,
 	}
 	if r.InboundID == "" {
 		return m, nil
 	}
-	started := fromMicros(r.FiredAt)
-	m.StartedAt = &started
 	if !r.InState.Valid {
 		if r.State == "" { // its session was deleted before anybody looked
 			m.State, m.Error = models.RunFailed, "the session of the run was deleted"
@@ -79,9 +76,6 @@ func (r *runRow) model() (*models.TaskRun, error) {
 		return m, nil
 	}
 	m.State, m.Error, m.FinishedAt = runState(r.InState.String, r.InCode.String), r.InError.String, timePointer(r.InFinished)
-	if r.InState.String == string(models.InboundReceived) {
-		m.StartedAt = nil
-	}
 	reply, err := decode[*models.Reply](r.InReply)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: reply: %w", r.ID, err)
@@ -155,63 +149,4 @@ func (s *Store) LastRuns(ctx context.Context, taskIDs []string) (map[string]*mod
 		return err
 	})
 	return out, err
-}
-
-// EndedRuns returns runs that are to be settled. It looks at the runs under way and
-// no others.
-func (s *Store) EndedRuns(ctx context.Context, limit int) ([]*models.TaskRun, error) {
-	var runs []*models.TaskRun
-	err := s.read(ctx, "ended runs", func(t *tx) (err error) {
-		runs, err = findRuns(t, `r.unsettled = 1 AND (i.id IS NULL OR i.queued <> ?) AND NOT EXISTS
-			(SELECT 1 FROM deliveries d WHERE d.inbound_id = r.inbound_id AND d.state IN ('pending', 'sending'))`, " LIMIT ?", inLane, min(limit, maxPage))
-		return err
-	})
-	return runs, err
-}
-
-// SettleRun keeps what became of a run and lets decide act on the task.
-func (s *Store) SettleRun(ctx context.Context, run *models.TaskRun, decide func(*models.Task) []*models.Delivery) (bool, error) {
-	var settled bool
-	err := s.write(ctx, "settle run", func(t *tx) error {
-		task, err := findTask(t, run.TaskID, "{lock}")
-		if errors.Is(err, store.ErrNotFound) {
-			settled = false
-			_, err = t.exec("DELETE FROM task_runs WHERE task_id = ?", run.TaskID)
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		n, err := t.exec(`UPDATE task_runs SET unsettled = 0, state = ?, delivery_state = ?, finished_at = ?, error = ?, tokens = ? WHERE id = ? AND unsettled = 1`,
-			string(run.State), string(run.DeliveryState), nullTime(run.FinishedAt), clip(run.Error), run.Tokens, run.ID)
-		if settled = n > 0; err != nil || !settled {
-			settled = settled || t.again
-			return err
-		}
-		deliveries := decide(task)
-		var c checks
-		if c.deliveries(deliveries); c.err != nil {
-			return c.err
-		}
-		if _, err := t.exec("UPDATE tasks SET failures = ?, paused = ?, next_run_at = ? WHERE id = ?",
-			task.Failures, bit(task.Paused), nullTime(task.NextRunAt), task.ID); err != nil {
-			return err
-		}
-		if _, err := s.insertDeliveries(t, deliveries, nil, nil); err != nil {
-			return err
-		}
-		return forgetRuns(t, run.TaskID)
-	})
-	return settled, err
-}
-
-// forgetRuns cuts a task's history.
-func forgetRuns(t *tx, taskID string) error {
-	var oldest []int64
-	n, err := t.find(&oldest, "SELECT scheduled_at FROM task_runs WHERE task_id = ? ORDER BY scheduled_at DESC LIMIT 1 OFFSET ?", taskID, store.RunsKept)
-	if err != nil || n == 0 {
-		return err
-	}
-	_, err = t.exec("DELETE FROM task_runs WHERE task_id = ? AND scheduled_at <= ? AND unsettled = 0", taskID, oldest[0])
-	return err
 }

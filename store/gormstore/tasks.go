@@ -175,8 +175,7 @@ func deleteTask(t *tx, id string) error {
 	if n == 0 {
 		return fmt.Errorf("task: %w", store.ErrNotFound)
 	}
-	_, err = t.exec("DELETE FROM task_runs WHERE task_id = ?", id)
-	return err
+	return forgetRuns(t, "task_id = ?", id)
 }
 
 const dueTasks = "SELECT " + taskColumns + " FROM tasks WHERE next_run_at > ? AND next_run_at <= ? ORDER BY next_run_at LIMIT ?"

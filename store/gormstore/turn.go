@@ -31,6 +31,8 @@ func checkTurn(c *store.TurnCommit) error {
 	check.key(c.Claim.SessionKey)
 	check.messages(c.Messages)
 	check.deliveries(c.Deliveries)
+	check.approvals(c.Approvals)
+	check.usage(c.Usage)
 	if len(c.Messages) > 0 {
 		check.slot(c.Slot)
 	}
@@ -96,6 +98,9 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 			return nil, err
 		}
 	}
+	if err := insertApprovals(t, key, c.Approvals); err != nil {
+		return nil, err
+	}
 	sent, err := s.insertDeliveries(t, c.Deliveries, laneOf(row.Lane), ask)
 	if err != nil {
 		return nil, err
@@ -118,7 +123,10 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 			return nil, err
 		}
 	}
-	return out, leaveLane(t, c, row.Lane.Sid, out)
+	if err := leaveLane(t, c, row.Lane.Sid, out); err != nil {
+		return nil, err
+	}
+	return out, spend(t, c.Spend) // last: others may want these rows as well
 }
 
 // finishTurn gives the messages of the turn their outcome and returns how many
@@ -138,14 +146,23 @@ func (s *Store) finishTurn(t *tx, c *store.TurnCommit, epoch int64, contextID []
 	args := []any{
 		string(o.State), string(o.Code), clip(o.Error), o.FinishReason, micros(c.Now),
 		first, first, first, reply, turnContext, fromSeq, toSeq,
-		string(models.InboundRunning), c.Claim.Fence, epoch, sidOf(c.Claim.SessionKey),
 	}
+	noted := ""
+	if c.Usage != nil {
+		line, err := costs(c.Usage)
+		if err != nil {
+			return 0, err
+		}
+		noted = `, costs = CASE WHEN id = ? THEN CONCAT(COALESCE(costs, ''), ?) ELSE costs END, costs_at = CASE WHEN id = ? THEN ? ELSE costs_at END`
+		args = append(args, first, line, first, micros(c.Now))
+	}
+	args = append(args, string(models.InboundRunning), c.Claim.Fence, epoch, sidOf(c.Claim.SessionKey))
 	for _, in := range c.Inbounds {
 		args = append(args, in.ID)
 	}
 	return t.exec(`UPDATE inbound SET queued = 0, state = ?, code = ?, error = ?, finish_reason = ?, finished_at = ?,
 			merged_into = CASE WHEN id = ? THEN '' ELSE ? END, reply = CASE WHEN id = ? THEN ? ELSE NULL END,
-			context_id = ?, from_seq = ?, to_seq = ?
+			context_id = ?, from_seq = ?, to_seq = ?`+noted+`
 		WHERE state = ? AND run_fence = ? AND epoch = ? AND sid = ? AND id IN `+values(1, len(c.Inbounds)), args...)
 }
 

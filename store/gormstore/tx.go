@@ -97,6 +97,9 @@ func (s *Store) autocommit(ctx context.Context, op string, fn func(*tx) error) e
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
+	if s.changed != nil {
+		defer s.changed(ctx)
+	}
 	run, cancel := detach(ctx)
 	defer cancel()
 	var err error
@@ -119,6 +122,9 @@ func (s *Store) autocommit(ctx context.Context, op string, fn func(*tx) error) e
 // cancelled: half of it would be thrown away and its connection with it. Only
 // a deadline counts.
 func (s *Store) write(ctx context.Context, op string, fn func(*tx) error) error {
+	if s.changed != nil {
+		defer s.changed(ctx)
+	}
 	var again bool
 	for try := 1; ; try++ {
 		err := s.once(ctx, again, fn)

@@ -34,6 +34,8 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep store.Retention, 
 		{keep.Deduplication, &out.Dedup, func() (int, error) {
 			return s.sweepOld(ctx, "dedup", "key_hash", "created_at", before(keep.Deduplication), batch)
 		}},
+		{keep.Inbound, &out.Approvals, func() (int, error) { return s.sweepApprovals(ctx, before(keep.Inbound), batch) }},
+		{keep.Inbound, &out.Results, func() (int, error) { return s.sweepResults(ctx, before(keep.Inbound), batch) }},
 		{aliasLife, &out.Aliases, func() (int, error) {
 			return s.sweepOld(ctx, "thread_aliases", "alias_hash", "used_at", before(aliasLife), batch)
 		}},
@@ -47,10 +49,16 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep store.Retention, 
 			return out, err
 		}
 	}
+	if err := s.sweepLimits(ctx, now, keep.Usage, batch, &out); err != nil {
+		return out, err
+	}
 	if keep.Resets > 0 {
 		if err := s.expireResets(ctx, before(keep.Resets), batch); err != nil {
 			return out, err
 		}
+	}
+	if err := s.giveUpImports(ctx, now); err != nil {
+		return out, err
 	}
 	out.Messages, _, err = s.eraseContexts(ctx, batch)
 	return out, err

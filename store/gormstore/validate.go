@@ -73,6 +73,9 @@ func (c *checks) deliveries(deliveries []*models.Delivery) {
 		c.text("delivery text", d.Text, models.MaxContent)
 		c.text("delivery preview", d.Preview, models.MaxForeignID)
 		c.target(d.Target)
+		if c.err == nil && len(d.Observed) > models.MaxContent {
+			c.err = fmt.Errorf("delivery has %d bytes to be observed, at most %d are stored: %w", len(d.Observed), models.MaxContent, store.ErrTooLarge)
+		}
 		if c.err == nil && d.State != models.DeliveryDelivered && d.Target.ChatID == "" && d.Target.UserID == "" {
 			c.err = fmt.Errorf("delivery target has neither chat nor user: %w", store.ErrInvalid)
 		}

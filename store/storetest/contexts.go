@@ -18,6 +18,7 @@ func contextTests() []test {
 		{"CompactedAndReset", compactReset},
 		{"CompactedAndDerived", compactDerived},
 		{"CompactedAndUndone", compactUndo},
+		{"FirstSystem", firstSystem},
 		{"Freeze", freezeForms},
 		{"FreezeOfAnotherContext", freezeReset},
 		{"FreezeByATurn", freezeTurn},
@@ -50,6 +51,14 @@ func (f *fixture) context(key, slot string) []string {
 	f.Helper()
 	c := f.load(key, slot)
 	out := contents(c.Messages)
+	live, tokens := len(c.Messages), 0
+	if c.Summary != nil {
+		live, tokens = live+1, c.Summary.TokenCount
+	}
+	for _, m := range c.Messages {
+		tokens += m.TokenCount
+	}
+	equal(f, "live", [...]int{c.LiveMessages, c.LiveTokens}, [...]int{live, tokens})
 	if c.Summary != nil {
 		if !c.Summary.IsCompacted || c.Summary.Slot != slot {
 			f.Fatalf("summary is %+v", c.Summary)

@@ -207,6 +207,7 @@ func operations() []operation {
 		{name: "CommitFirstTurn", prepare: prepareFirstCommit, repeatable: true},
 		{name: "AppendMessages", prepare: prepareAppend},
 		{name: "FinishDelivery", prepare: prepareFinish},
+		{name: "ImportSession", prepare: prepareImport},
 		{name: "IdleSessions", prepare: prepareIdle, repeatable: true, chunked: true},
 		{name: "ExpireSessions", prepare: prepareExpire, repeatable: true, chunked: true},
 	}

@@ -37,6 +37,50 @@ func freezeForms(f *fixture) {
 		f.refuses(key, store.ErrInvalid, func(tx store.SessionTx) error { return tx.Freeze(models.DefaultSlot, []store.PrunedForm{wrong}) })
 	}
 	f.refuses(key, store.ErrNotFound, func(tx store.SessionTx) error { return tx.Freeze("gone", []store.PrunedForm{two}) })
+
+	// What is not shown at all has no form to keep.
+	omitted := store.PrunedForm{Seq: 2, Pruned: store.PrunedOmitted}
+	f.freeze(key, models.DefaultSlot, omitted, store.PrunedForm{Seq: 6, Pruned: "soft", Content: "six"}, store.PrunedForm{Seq: 6, Pruned: store.PrunedOmitted})
+	f.freeze(key, models.DefaultSlot, two, omitted)
+	equal(f, "forms", f.load(key, models.DefaultSlot).Forms, map[int64]store.PrunedForm{2: omitted, 5: five, 6: {Seq: 6, Pruned: store.PrunedOmitted}})
+}
+
+// firstSystem reads the system message that a focused slot begins with.
+func firstSystem(f *fixture) {
+	key := f.key()
+	f.create(key, "hello")
+	say := func(slot string, messages ...*models.SessionMessage) {
+		f.change(key, func(tx store.SessionTx) error { return tx.Append(slot, messages, f.now) })
+	}
+	find := func(slot string, limit int) string {
+		c, err := f.LoadContext(f.ctx, key, slot, limit)
+		f.ok(err)
+		if c.FirstSystem == nil {
+			return ""
+		}
+		equal(f, "messages", len(c.Messages), limit)
+		return c.FirstSystem.Content
+	}
+	focus := &models.Focus{KeepSystem: true, RecentMessages: 2}
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.CreateSlot(&models.ContextSlot{ID: "work", Mode: models.SlotFocused, Focused: focus, Compact: true, CreatedAt: f.now})
+	})
+	equal(f, "of an empty slot", find("work", 2), "")
+	say("work", f.said(models.RoleUser, "one"), f.said(models.RoleSystem, "rules"), f.said(models.RoleUser, "two"))
+	equal(f, "among the newest", find("work", 2), "")
+	for range 3 {
+		say("work", f.said(models.RoleUser, "more"), f.said(models.RoleSystem, "later"))
+	}
+	equal(f, "before them", find("work", 2), "rules")
+	equal(f, "among all", find("work", 100), "")
+	f.compact(key, "work", 5, "summary")
+	equal(f, "compacted", find("work", 2), "rules")
+	f.dropped(key, "work", 2)
+	equal(f, "of what is left", find("work", 2), "later")
+	f.change(key, func(tx store.SessionTx) error {
+		return tx.UpdateSlot(&models.ContextSlot{ID: "work", Mode: models.SlotFull, Focused: focus, Compact: true})
+	})
+	equal(f, "not focused", find("work", 2), "")
 }
 
 func freezeReset(f *fixture) {
@@ -175,6 +219,13 @@ func slotMergeAgain(f *fixture) {
 	f.add(key, "two")
 	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 1)
 	equal(f, "merged again", f.merge(key, "branch", models.DefaultSlot), 0)
+	equal(f, "merged through", f.load(key, "branch").MergedThrough, 2)
+	f.add(key, "merged otherwise")
+	f.change(key, func(tx store.SessionTx) error { return tx.MarkMerged("branch", 3) })
+	equal(f, "merged through", f.load(key, "branch").MergedThrough, 3)
+	f.change(key, func(tx store.SessionTx) error { return tx.MarkMerged("branch", 1) })
+	equal(f, "it never goes back", f.load(key, "branch").MergedThrough, 3)
+	f.refuses(key, store.ErrNotFound, func(tx store.SessionTx) error { return tx.MarkMerged("gone", 1) })
 	f.add(key, "three")
 	equal(f, "merged", f.merge(key, "branch", models.DefaultSlot), 1)
 	equal(f, "history", f.history(key, models.DefaultSlot), []string{"one", "two", "three"})

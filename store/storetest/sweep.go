@@ -35,6 +35,7 @@ func (f *fixture) sweepAll(now time.Time, keep store.Retention) store.Swept {
 		all.Dedup += n.Dedup
 		all.Aliases += n.Aliases
 		all.Messages += n.Messages
+		all.Approvals += n.Approvals
 	}
 	f.Fatalf("the sweep does not end")
 	return all

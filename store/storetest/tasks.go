@@ -23,7 +23,7 @@ func NewTask(id string, next, now time.Time) *models.Task {
 // NewFiring makes the firing of what is due of a task.
 func NewFiring(t *models.Task, next, now time.Time) *store.Firing {
 	key := "agent:assistant:channel:feishu:scope:task:" + t.ID
-	run := &models.TaskRun{ID: models.NewID("run"), TaskID: t.ID, ScheduledAt: *t.NextRunAt, StartedAt: &now, SessionKey: key}
+	run := &models.TaskRun{ID: models.NewID("run"), TaskID: t.ID, ScheduledAt: *t.NextRunAt, SessionKey: key}
 	message := NewMessage(key, now)
 	message.DedupKeys = []string{"task\x00" + t.ID + "\x00" + t.NextRunAt.UTC().Format(time.RFC3339Nano)}
 	message.Inbound.Awaited = true
@@ -36,6 +36,7 @@ func taskTests() []test {
 			until, at := f.at(48*time.Hour), f.at(time.Hour)
 			task := NewTask(f.id("task"), f.at(time.Hour), f.now)
 			task.Until, task.At, task.MaxRuns, task.Paused, task.Runs, task.Failures = &until, &at, 5, true, 2, 1
+			task.Deliver = &models.TaskTarget{URL: "https://example.com/hook", Secret: "s3cret"}
 			f.ok(f.CreateTask(f.ctx, task))
 			got, err := f.Task(f.ctx, task.ID)
 			f.ok(err)
@@ -208,7 +209,16 @@ func taskRunTests() []test {
 			equal(f, "task lanes", len(claims), 1)
 			turn, err := f.BeginTurn(f.ctx, claims[0], store.MergeRule{})
 			f.ok(err)
-			equal(f, "state", f.onlyRun(task.ID).State, models.RunRunning)
+			run := f.onlyRun(task.ID)
+			equal(f, "state", run.State, models.RunRunning)
+			began, err := f.StartRun(f.ctx, run.ID, f.at(time.Millisecond))
+			f.ok(err)
+			f.sameTime("began", began, f.at(time.Millisecond))
+			again, err := f.StartRun(f.ctx, run.ID, f.at(time.Minute))
+			f.ok(err)
+			f.sameTime("began, asked again", again, began)
+			_, err = f.StartRun(f.ctx, "nothing", f.now)
+			f.fails(err, store.ErrNotFound)
 
 			answer := NewAnswer(turn, "done", f.at(time.Second))
 			answer.Outcome.Reply.Usage = models.Usage{PromptTokens: 30, CompletionTokens: 12}
@@ -216,12 +226,12 @@ func taskRunTests() []test {
 			answer.Remember = NewSession("agent:assistant:channel:any:scope:per_peer:feishu/main/group/oc_1", f.now)
 			_, err = f.CommitTurn(f.ctx, answer)
 			f.ok(err)
-			run := f.onlyRun(task.ID)
+			run = f.onlyRun(task.ID)
 			equal(f, "state", run.State, models.RunDone)
 			equal(f, "tokens", run.Tokens, 42)
 			equal(f, "delivery", run.DeliveryState, models.RunDeliveryPending)
 			f.sameTime("finishedAt", *run.FinishedAt, f.at(time.Second))
-			f.sameTime("startedAt", *run.StartedAt, f.now)
+			f.sameTime("startedAt", *run.StartedAt, began)
 			equal(f, "ended while something is to be sent", len(f.ended()), 0)
 
 			f.deliverAll()
@@ -287,9 +297,10 @@ func taskRunTests() []test {
 			f.failRun(models.CodeAgentTimeout, "too slow")
 			ended := f.ended()
 			equal(f, "ended", runStates(ended), []models.RunState{models.RunTimeout})
-			decide := func(t *models.Task) []*models.Delivery {
+			remember := NewSession("agent:assistant:channel:any:scope:per_peer:feishu/main/ou_1", f.now)
+			decide := func(t *models.Task) store.Verdict {
 				t.Failures, t.Paused, t.NextRunAt = t.Failures+1, true, nil
-				return []*models.Delivery{NewDelivery("", "oc_owner", "it fails", f.now)}
+				return store.Verdict{Deliveries: []*models.Delivery{NewDelivery("", "oc_owner", "it fails", f.now)}, Remember: remember}
 			}
 			settled, err := f.SettleRun(f.ctx, ended[0], decide)
 			f.ok(err)
@@ -305,12 +316,64 @@ func taskRunTests() []test {
 			f.ok(err)
 			equal(f, "notices", len(pending), 1)
 			equal(f, "ended", len(f.ended()), 0)
+			f.deliverAll()
+			messages, err := f.Messages(f.ctx, remember.Key, models.DefaultSlot, 0, 10)
+			f.ok(err)
+			equal(f, "the owner's history", contents(messages), []string{"it fails"})
 			// What is left once the inbox was swept.
 			_, err = f.Sweep(f.ctx, f.at(time.Hour), store.Retention{Inbound: time.Minute}, 100)
 			f.ok(err)
 			run := f.onlyRun(task.ID)
 			equal(f, "state", run.State, models.RunTimeout)
 			equal(f, "error", run.Error, "too slow")
+		}},
+		{"StartAnewWhenRetried", func(f *fixture) {
+			task := f.task(f.now)
+			f.fire(NewFiring(task, f.at(time.Hour), f.now))
+			run := f.onlyRun(task.ID)
+			_, err := f.StartRun(f.ctx, run.ID, f.now)
+			f.ok(err)
+			f.failRun(models.CodeAgentFailed, "no")
+			settle := func() {
+				f.Helper()
+				_, err := f.SettleRun(f.ctx, f.ended()[0], func(*models.Task) store.Verdict { return store.Verdict{} })
+				f.ok(err)
+			}
+			settle()
+			f.ok(f.ChangeSession(f.ctx, run.SessionKey, func(tx store.SessionTx) error { return tx.Requeue(run.InboundID, f.at(time.Hour)) }))
+			began, err := f.StartRun(f.ctx, run.ID, f.at(time.Hour))
+			f.ok(err)
+			f.sameTime("began", began, f.at(time.Hour))
+			f.failRun(models.CodeAgentFailed, "again")
+			settle()
+			equal(f, "error", f.onlyRun(task.ID).Error, "again")
+		}},
+		{"ThatHadTheirOwnSessionAreForgottenLater", func(f *fixture) {
+			task := f.task(f.now)
+			firing := NewFiring(task, f.at(time.Hour), f.now)
+			firing.Run.SessionKey += "/" + firing.Run.ID
+			firing.Message.Inbound.SessionKey = firing.Run.SessionKey
+			f.fire(firing)
+			forgotten := func() []*models.TaskRun {
+				f.Helper()
+				runs, err := f.ForgottenRuns(f.ctx, 10)
+				f.ok(err)
+				return runs
+			}
+			f.ok(f.DeleteTask(f.ctx, task.ID))
+			equal(f, "forgotten while it waits", len(forgotten()), 0)
+			f.failRun(models.CodeAgentFailed, "no")
+			equal(f, "to be settled", len(f.ended()), 0)
+			runs := forgotten()
+			if len(runs) != 1 || runs[0].SessionKey != firing.Run.SessionKey {
+				f.Fatalf("forgotten runs are %+v", runs)
+			}
+			f.ok(f.CreateTask(f.ctx, task))
+			all, _, err := f.TaskRuns(f.ctx, store.TaskRunQuery{TaskID: task.ID})
+			f.ok(err)
+			equal(f, "runs of a new task of the name", len(all), 0)
+			f.ok(f.ForgetRun(f.ctx, runs[0].ID))
+			equal(f, "forgotten runs left", len(forgotten()), 0)
 		}},
 		{"HistoryIsBounded", func(f *fixture) {
 			task := f.task(f.at(-time.Hour))
@@ -322,7 +385,7 @@ func taskRunTests() []test {
 			f.fire(firing)
 			f.fire(NewFiring(f.reread(task.ID), f.at(time.Hour), f.now))
 			f.failRun(models.CodeAgentFailed, "no")
-			_, err := f.SettleRun(f.ctx, f.ended()[0], func(*models.Task) []*models.Delivery { return nil })
+			_, err := f.SettleRun(f.ctx, f.ended()[0], func(*models.Task) store.Verdict { return store.Verdict{} })
 			f.ok(err)
 			runs, _, err := f.TaskRuns(f.ctx, store.TaskRunQuery{TaskID: task.ID, Limit: 1000})
 			f.ok(err)

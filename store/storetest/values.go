@@ -179,7 +179,7 @@ func valueMessage(f *fixture) {
 		ID: models.NewMessageID(f.now), Role: models.RoleTool, Content: " spaces \n", Images: []string{"https://example.com/a.png"},
 		ToolCalls:  []models.ToolCall{{ID: "a", Name: "clock", Arguments: `{"broken`}, {ID: "b", Name: "", Arguments: ""}},
 		ToolCallID: "call_1", TokenCount: 7, IsCompacted: true, SenderID: "ou_1", SenderName: "Lin",
-		PlatformMessageID: "om_1", CreatedAt: f.now, Reasoning: &empty, Observed: true,
+		PlatformMessageID: "om_1", CreatedAt: f.now, Reasoning: &empty, Observed: true, ContextTokens: 1234,
 		Quote: &models.Quote{Sender: "Wang", Text: "原话 😀"},
 	}
 	f.ok(f.AppendMessages(f.ctx, key, []*models.SessionMessage{bare, full}))

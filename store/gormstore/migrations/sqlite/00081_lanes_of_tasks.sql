@@ -1,0 +1,5 @@
+-- +goose Up
+UPDATE lanes SET kind = 1 WHERE session_key LIKE '%:scope:task:%';
+
+-- +goose Down
+SELECT 1;
