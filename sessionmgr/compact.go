@@ -6,13 +6,15 @@ import (
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/compact"
 )
 
 // ErrNoCompactor is returned where a session should be compacted and nobody can.
 var ErrNoCompactor = errors.New("no compactor")
 
 // Compactor summarises the current slot of a session. The seven methods of a
-// [SessionStorage] cannot set messages aside, so it works on its own storage.
+// [SessionStorage] cannot set messages aside, so it works on its own storage; the one
+// over the product's store is sessionmgr/durable.Compactor.
 type Compactor interface {
 	// Compact reports whether it changed the session. On an error the history is
 	// as it was.
@@ -53,5 +55,5 @@ func compactionDue(cfg CompactionConfig, messages []*models.SessionMessage) bool
 	for _, message := range messages {
 		total += message.TokenCount
 	}
-	return len(messages) >= cfg.MinMessagesToCompact && float64(total) >= cfg.TriggerThreshold*float64(cfg.MaxTokenCount)
+	return compact.Due(len(messages), total, cfg.MinMessagesToCompact, cfg.MaxTokenCount, cfg.TriggerThreshold)
 }

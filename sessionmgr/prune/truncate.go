@@ -6,8 +6,8 @@ import (
 )
 
 // Truncate shortens s to at most limit characters: its head, a note with the
-// original size, and its tail. Where not even the note fits it is the head alone.
-// Cuts are on rune boundaries; a limit of zero or less is none.
+// original size, and its tail. Where not even a short note fits it is the head
+// alone. Cuts are on rune boundaries; a limit of zero or less is none.
 func Truncate(s string, limit int) string {
 	if limit <= 0 || len(s) <= limit {
 		return s
@@ -18,6 +18,10 @@ func Truncate(s string, limit int) string {
 	}
 	note := fmt.Sprintf("\n… [%d characters in all, the middle is left out] …\n", size)
 	room := limit - utf8.RuneCountInString(note)
+	if room < limit/2 {
+		note = fmt.Sprintf("…[%d characters]…", size)
+		room = limit - utf8.RuneCountInString(note)
+	}
 	if room < 2 {
 		return s[:runeOffset(s, limit)]
 	}

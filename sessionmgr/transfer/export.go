@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -17,16 +16,13 @@ var ErrNoSlot = errors.New("transfer: no such slot")
 // pageSize is how many messages are held at once.
 const pageSize = 200
 
-// Reader reads a session. [From] makes one of a store.
+// Reader reads sessions; every store does.
 type Reader interface {
-	// Session returns the session without messages; an error wraps [store.ErrNotFound]
-	// if there is none.
+	// Session returns a session, or an error that wraps [store.ErrNotFound].
 	Session(ctx context.Context, key string) (*models.Session, error)
-	// Slots returns the session's slots, oldest first.
-	Slots(ctx context.Context, key string) ([]*models.ContextSlot, error)
-	// Messages returns the newest limit messages of a slot with a seq below before
-	// (zero: no bound), oldest first.
-	Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error)
+	// SessionRecord and MessageRecords are those of [store.Transfers].
+	SessionRecord(ctx context.Context, key string) (*store.SessionRecord, error)
+	MessageRecords(ctx context.Context, ref string, after int64, limit int) ([]*store.MessageRecord, error)
 }
 
 // Options say what is exported, and how.
@@ -34,6 +30,8 @@ type Options struct {
 	Format Format
 	// Slot is the only slot to export; empty: all of them.
 	Slot string
+	// Whole adds messages that were undone, and what resets set aside, to JSONL.
+	Whole bool
 }
 
 // Counts is how much a document holds.
@@ -44,34 +42,40 @@ type Counts struct {
 
 // Export writes a session to w, in small pieces. What is wrong with the request
 // ([store.ErrNotFound], [ErrNoSlot], [ErrFormat]) is found before the first byte is
-// written. Messages that were undone or set aside by a reset are not part of it.
+// written. What is appended meanwhile is left out.
 func Export(ctx context.Context, r Reader, key string, o Options, w io.Writer) error {
 	doc, err := newDocument(o.Format, w)
 	if err != nil {
 		return err
 	}
-	session, err := r.Session(ctx, key)
+	record, err := r.SessionRecord(ctx, key)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	slots, err := chosen(ctx, r, key, o.Slot)
-	if err != nil {
+	o.Whole = o.Whole && o.Format == JSONL
+	if err := o.choose(record); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	if err := doc.session(session, slots); err != nil {
+	return exportRecord(ctx, r, record, o, doc)
+}
+
+func exportRecord(ctx context.Context, r Reader, record *store.SessionRecord, o Options, doc document) error {
+	if err := doc.session(record); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	n := Counts{Slots: len(slots)}
-	for _, slot := range slots {
-		if err := doc.slot(slot); err != nil {
+	n := Counts{Slots: len(record.Contexts)}
+	for _, c := range record.Contexts {
+		if err := doc.slot(c); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		err := forward(ctx, r, key, slot.ID, func(m *models.SessionMessage) error {
+		if err := forward(ctx, r, c, func(m *store.MessageRecord) error {
+			if m.Undone && !o.Whole {
+				return nil
+			}
 			n.Messages++
 			return doc.message(m)
-		})
-		if err != nil {
-			return fmt.Errorf("export slot %s: %w", slot.ID, err)
+		}); err != nil {
+			return fmt.Errorf("export slot %s: %w", c.Slot.ID, err)
 		}
 	}
 	if err := doc.end(n); err != nil {
@@ -80,77 +84,37 @@ func Export(ctx context.Context, r Reader, key string, o Options, w io.Writer) e
 	return nil
 }
 
-func chosen(ctx context.Context, r Reader, key, only string) ([]*models.ContextSlot, error) {
-	slots, err := r.Slots(ctx, key)
-	if err != nil || only == "" {
-		return slots, err
-	}
-	for _, s := range slots {
-		if s.ID == only {
-			return []*models.ContextSlot{s}, nil
+// choose leaves what is to be exported in the record.
+func (o *Options) choose(r *store.SessionRecord) error {
+	var chosen []*store.ContextRecord
+	for _, c := range r.Contexts {
+		if aside := !c.SetAsideAt.IsZero(); (!aside || o.Whole) && (o.Slot == "" || o.Slot == c.Slot.ID) {
+			chosen = append(chosen, c)
 		}
 	}
-	return nil, fmt.Errorf("%w: %s", ErrNoSlot, only)
+	if o.Slot != "" && len(chosen) == 0 {
+		return fmt.Errorf("%w: %s", ErrNoSlot, o.Slot)
+	}
+	r.Contexts = chosen
+	return nil
 }
 
-// forward visits the messages of a slot, oldest first. Pages are read from the
-// newest back, so a first pass notes where each page ends, and a second one reads
-// them in order. What is appended meanwhile is left out.
-func forward(ctx context.Context, r Reader, key, slot string, visit func(*models.SessionMessage) error) error {
-	var ends []int64 // each page holds the messages below its end; the newest page first
-	for before := int64(0); ; {
-		messages, err := r.Messages(ctx, key, slot, before, pageSize)
-		if err != nil {
-			return err
-		}
-		if len(messages) == 0 {
-			break
-		}
-		ends = append(ends, messages[len(messages)-1].Seq+1)
-		if len(messages) < pageSize {
-			break
-		}
-		before = messages[0].Seq
-	}
-	last := int64(0) // an undone message between two passes must not make a page reach back
-	for _, end := range slices.Backward(ends) {
-		messages, err := r.Messages(ctx, key, slot, end, pageSize)
-		if err != nil {
+// forward visits the messages of a context that the record knows of, oldest first.
+func forward(ctx context.Context, r Reader, c *store.ContextRecord, visit func(*store.MessageRecord) error) error {
+	for after := int64(0); ; {
+		messages, err := r.MessageRecords(ctx, c.Ref, after, pageSize)
+		if err != nil || len(messages) == 0 {
 			return err
 		}
 		for _, m := range messages {
-			if m.Seq <= last {
-				continue
+			if m.Seq >= c.NextSeq {
+				return nil
 			}
-			last = m.Seq
+			after = m.Seq
+			m.Slot = c.Slot.ID
 			if err := visit(m); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
-}
-
-// Store is what [From] needs of a store.
-type Store interface {
-	Session(ctx context.Context, key string) (*models.Session, error)
-	ChangeSession(ctx context.Context, key string, change func(tx store.SessionTx) error) error
-	Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error)
-}
-
-// From returns a reader of what is stored.
-func From(s Store) Reader { return stored{s} }
-
-type stored struct{ Store }
-
-// Slots reads the slots under the session's lock, which is where they are readable.
-func (s stored) Slots(ctx context.Context, key string) (slots []*models.ContextSlot, err error) {
-	err = s.ChangeSession(ctx, key, func(tx store.SessionTx) error {
-		if _, err := tx.Session(); err != nil {
-			return err
-		}
-		slots, err = tx.Slots()
-		return err
-	})
-	return slots, err
 }

@@ -18,34 +18,38 @@ import (
 
 // memory is a session in memory that notes how much is asked for at once.
 type memory struct {
-	s        models.Session
-	slots    []*models.ContextSlot
-	messages map[string][]*models.SessionMessage
+	record   store.SessionRecord
+	messages map[string][]*store.MessageRecord // by context
 	largest  int
 	fail     error
 }
 
-const key = "agent:a:channel:any:scope:per_peer:api/default/u"
+const sessionKey = "agent:a:channel:any:scope:per_peer:api/default/u"
 
 func (m *memory) Session(_ context.Context, k string) (*models.Session, error) {
-	if k != m.s.Key {
+	if k != m.record.Session.Key {
 		return nil, store.ErrNotFound
 	}
-	return m.s.Clone(), nil
+	return m.record.Session.Clone(), nil
 }
 
-func (m *memory) Slots(context.Context, string) ([]*models.ContextSlot, error) { return m.slots, nil }
+func (m *memory) SessionRecord(_ context.Context, k string) (*store.SessionRecord, error) {
+	if k != m.record.Session.Key {
+		return nil, store.ErrNotFound
+	}
+	r := m.record
+	return &r, nil
+}
 
-func (m *memory) Messages(_ context.Context, _, slot string, before int64, limit int) ([]*models.SessionMessage, error) {
-	if m.fail != nil {
-		return nil, m.fail
-	}
+func (m *memory) MessageRecords(_ context.Context, ref string, after int64, limit int) (out []*store.MessageRecord, err error) {
 	m.largest = max(m.largest, limit)
-	all := m.messages[slot]
-	for before > 0 && len(all) > 0 && all[len(all)-1].Seq >= before {
-		all = all[:len(all)-1]
+	for _, message := range m.messages[ref] {
+		if message.Seq > after && len(out) < limit {
+			c := *message
+			out = append(out, &c)
+		}
 	}
-	return models.CloneMessages(all[max(0, len(all)-limit):]), nil
+	return out, m.fail
 }
 
 var day = time.Date(2026, 2, 3, 4, 5, 6, 123456000, time.UTC)
@@ -53,29 +57,34 @@ var day = time.Date(2026, 2, 3, 4, 5, 6, 123456000, time.UTC)
 // newMemory holds n messages in the default slot, with gaps between their seqs.
 func newMemory(n int) *memory {
 	m := &memory{
-		s: models.Session{
-			Key: key, AgentID: "a", Channel: "api", Account: "default", Scope: models.ScopePerPeer, ScopeID: "api/default/u",
+		record: store.SessionRecord{Session: models.Session{
+			Key: sessionKey, AgentID: "a", Channel: "api", Account: "default", Scope: models.ScopePerPeer, ScopeID: "api/default/u",
 			State: models.SessionActive, Title: "Plans <2026>", MessageCount: n, CurrentSlot: models.DefaultSlot,
 			CreatedAt: day, LastActivityAt: day, UpdatedAt: day, LastUserAt: day,
-		},
-		slots:    []*models.ContextSlot{{ID: models.DefaultSlot, SessionKey: key, Mode: models.SlotFull, Compact: true, CreatedAt: day}},
-		messages: map[string][]*models.SessionMessage{},
+		}},
+		messages: map[string][]*store.MessageRecord{},
 	}
+	m.slot(&store.ContextRecord{NextSeq: 1 << 20, Slot: models.ContextSlot{ID: models.DefaultSlot, Mode: models.SlotFull, Compact: true}})
 	for i := range n {
-		m.add(models.DefaultSlot, &models.SessionMessage{ID: fmt.Sprint("msg_", i), Seq: int64(3*i + 7), Role: models.RoleUser, Content: fmt.Sprint("text ", i), CreatedAt: day})
+		m.add(models.DefaultSlot, &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{
+			ID: fmt.Sprint("msg_", i), Seq: int64(3*i + 7), Role: models.RoleUser, Content: fmt.Sprint("text ", i), CreatedAt: day}})
 	}
 	return m
 }
 
-func (m *memory) add(slot string, message *models.SessionMessage) {
-	message.Slot = slot
+func (m *memory) slot(c *store.ContextRecord) {
+	c.Ref, c.Slot.SessionKey, c.Slot.CreatedAt = c.Slot.ID, sessionKey, day
+	m.record.Contexts = append(m.record.Contexts, c)
+}
+
+func (m *memory) add(slot string, message *store.MessageRecord) {
 	m.messages[slot] = append(m.messages[slot], message)
 }
 
 func export(t *testing.T, m *memory, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Export(t.Context(), m, key, o, &b); err != nil {
+	if err := Export(t.Context(), m, sessionKey, o, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -122,54 +131,64 @@ func TestExportPages(t *testing.T) {
 func rich() *memory {
 	m := newMemory(0)
 	reasoning := "because </script>"
-	m.slots = append(m.slots, &models.ContextSlot{
-		ID: "side", SessionKey: key, Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true, RecentMessages: 3, SummaryOverride: "s"},
+	m.slot(&store.ContextRecord{Slot: models.ContextSlot{
+		ID: "side", Title: "Side", Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true, RecentMessages: 3, SummaryOverride: "s"},
 		Source: models.SlotSource{Kind: models.SlotDerived, ParentID: models.DefaultSlot, Strategy: models.DeriveFocused},
-		Budget: &models.Budget{System: 1, History: 2, Tools: 3, ToolResults: 4, Reserve: 5}, MessageCount: 3, TotalTokens: 9, Current: true, CreatedAt: day,
-	})
-	m.add(models.DefaultSlot, &models.SessionMessage{
+		Budget: &models.Budget{System: 1, History: 2, Tools: 3, ToolResults: 4, Reserve: 5}, MessageCount: 3, TotalTokens: 9, Current: true,
+	}, NextSeq: 5, SummarySeq: 1, CompactedThrough: 2, MergedThrough: 3, PrunedThrough: 4, ModelAt: day.Add(time.Hour)})
+	m.add(models.DefaultSlot, &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{
 		ID: "msg_1", Seq: 1, Role: models.RoleUser, Content: "<b>bold</b> & \u2028 😀\n# no heading", Images: []string{"https://x.test/a.png", "data:image/png;base64,iVBORw0=", "data:image/svg+xml,<svg onload=alert(1)>", "javascript:alert(1)"},
 		TokenCount: 5, SenderID: "u:1", SenderName: "Lin\nWei", PlatformMessageID: "om_1", CreatedAt: day, Observed: true,
 		Quote: &models.Quote{Sender: "Wang", Text: "first\nsecond"},
-	})
-	m.add(models.DefaultSlot, &models.SessionMessage{
+	}})
+	m.add(models.DefaultSlot, &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{
 		ID: "msg_2", Seq: 2, Role: models.RoleAssistant, ToolCalls: []models.ToolCall{{ID: "c", Name: "bash", Arguments: "{\"command\":\"```\"}"}},
 		Reasoning: &reasoning, CreatedAt: day,
+	}})
+	m.add(models.DefaultSlot, &store.MessageRecord{
+		Turn: 1, Form: &store.PrunedForm{Seq: 3, Pruned: "soft", Content: "short"},
+		SessionMessage: models.SessionMessage{ID: "msg_3", Seq: 3, Role: models.RoleTool, ToolCallID: "c", Content: "out ``` put", CreatedAt: day},
 	})
-	m.add(models.DefaultSlot, &models.SessionMessage{ID: "msg_3", Seq: 3, Role: models.RoleTool, ToolCallID: "c", Content: "out ``` put", CreatedAt: day})
-	m.add("side", &models.SessionMessage{ID: "msg_4", Seq: 1, Role: models.RoleSystem, Content: "sum", IsCompacted: true, CreatedAt: day})
-	m.s.CompactedSummary = "what was"
+	m.add(models.DefaultSlot, &store.MessageRecord{
+		Turn: 4, Undone: true, SessionMessage: models.SessionMessage{ID: "msg_5", Seq: 4, Role: models.RoleUser, Content: "taken back", CreatedAt: day},
+	})
+	m.add("side", &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{
+		ID: "msg_4", Seq: 1, Role: models.RoleSystem, Content: "sum", IsCompacted: true, CreatedAt: day}})
+	m.record.Session.CompactedSummary = "what was"
+	m.record.Notes = []*models.Note{{ID: "note_1", Key: "k", Value: "v", CreatedAt: day}}
+	m.record.Variables = map[string]json.RawMessage{"b": json.RawMessage(`{"x":1.0}`), "a": json.RawMessage(`null`)}
+	m.record.Files = map[string]string{"PLAN.md": "# plan"}
 	return m
 }
 
 func TestJSONLLosesNothing(t *testing.T) {
 	m := rich()
-	lines := records(t, export(t, m, Options{Format: JSONL}))
+	lines := records(t, export(t, m, Options{Format: JSONL, Whole: true}))
 	if h := lines[0].Header; *h != (Header{"session", 1}) {
 		t.Errorf("header is %+v", h)
 	}
-	session := lines[1].Session.Session
-	session.LastUserAt = *lines[1].Session.LastUserAt
-	if !reflect.DeepEqual(session, m.s) {
-		t.Errorf("session is\n%+v, want\n%+v", session, m.s)
-	}
-	var slots []*models.ContextSlot
-	got := map[string][]*models.SessionMessage{}
+	got := store.SessionRecord{Session: lines[1].Session.Session, Variables: map[string]json.RawMessage{}, Files: map[string]string{}}
+	got.Session.LastUserAt = *lines[1].Session.LastUserAt
+	messages := map[string][]*store.MessageRecord{}
 	for _, r := range lines[2:] {
 		switch {
+		case r.Variable != nil:
+			got.Variables[r.Variable.Name] = r.Variable.Value
+		case r.Note != nil:
+			got.Notes = append(got.Notes, r.Note)
+		case r.File != nil:
+			got.Files[r.File.Name] = r.File.Content
 		case r.Slot != nil:
-			slots = append(slots, r.Slot)
+			c := r.Slot.record()
+			c.Ref = c.Slot.ID
+			got.Contexts = append(got.Contexts, c)
 		case r.Message != nil:
-			message := r.Message.SessionMessage
-			message.Reasoning, message.Observed, message.Quote = r.Message.Reasoning, r.Message.Observed, r.Message.Quote
-			got[message.Slot] = append(got[message.Slot], &message)
-			if message.Slot != slots[len(slots)-1].ID {
-				t.Errorf("message %s does not follow its slot", message.ID)
-			}
+			messages[r.Message.Slot] = append(messages[r.Message.Slot], r.Message)
 		}
 	}
-	for _, messages := range m.messages {
-		for _, message := range messages { // absent lists are exported as empty ones
+	for slot, list := range m.messages {
+		for _, message := range list { // absent lists are exported as empty ones
+			message.Slot = slot
 			if message.Images == nil {
 				message.Images = []string{}
 			}
@@ -178,20 +197,35 @@ func TestJSONLLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	if !reflect.DeepEqual(slots, m.slots) || !reflect.DeepEqual(got, m.messages) {
-		t.Errorf("slots or messages changed:\n%s", export(t, m, Options{Format: JSONL}))
+	if !reflect.DeepEqual(got, m.record) || !reflect.DeepEqual(messages, m.messages) {
+		t.Errorf("something changed:\n%s", export(t, m, Options{Format: JSONL, Whole: true}))
+	}
+}
+
+// What was undone, and what a reset set aside, is for copies alone.
+func TestExportLeavesOutWhatIsSetAside(t *testing.T) {
+	m := rich()
+	m.slot(&store.ContextRecord{Slot: models.ContextSlot{ID: "old"}, NextSeq: 2, SetAsideAt: day, Summary: "old summary"})
+	m.add("old", &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{ID: "msg_6", Seq: 1, Role: models.RoleUser, Content: "set aside", CreatedAt: day}})
+	for _, f := range Formats() {
+		if got := export(t, m, Options{Format: f, Whole: f != JSONL}); strings.Contains(got, "taken back") || strings.Contains(got, "set aside") {
+			t.Errorf("%s holds\n%s", f, got)
+		}
+	}
+	if got := export(t, m, Options{Format: JSONL, Whole: true}); !strings.Contains(got, "taken back") || !strings.Contains(got, "set aside") {
+		t.Errorf("a whole export is\n%s", got)
 	}
 }
 
 // What a model hides from JSON needs a field of its own here.
 func TestJSONLKnowsHiddenFields(t *testing.T) {
 	for _, c := range []struct{ model, line reflect.Type }{
-		{reflect.TypeFor[models.SessionMessage](), reflect.TypeFor[Message]()},
 		{reflect.TypeFor[models.Session](), reflect.TypeFor[Session]()},
-		{reflect.TypeFor[models.ContextSlot](), reflect.TypeFor[models.ContextSlot]()},
+		{reflect.TypeFor[models.ContextSlot](), reflect.TypeFor[Slot]()},
+		{reflect.TypeFor[models.Note](), reflect.TypeFor[models.Note]()},
 	} {
 		for f := range c.model.Fields() {
-			if f.Tag.Get("json") != "-" || f.Name == "ImagesOmitted" { // which tells how it was read, not what it is
+			if f.Tag.Get("json") != "-" {
 				continue
 			}
 			if own, ok := c.line.FieldByName(f.Name); !ok || len(own.Index) != 1 || own.Tag.Get("json") == "-" {
@@ -204,7 +238,7 @@ func TestJSONLKnowsHiddenFields(t *testing.T) {
 func TestExportOneSlot(t *testing.T) {
 	m := rich()
 	lines := records(t, export(t, m, Options{Format: JSONL, Slot: "side"}))
-	if len(lines) != 5 || lines[2].Slot.ID != "side" || lines[3].Message.ID != "msg_4" || *lines[4].End != (Counts{1, 1}) {
+	if n := len(lines); n != 9 || lines[6].Slot.ID != "side" || lines[7].Message.ID != "msg_4" || *lines[8].End != (Counts{1, 1}) {
 		t.Errorf("%+v", lines)
 	}
 }
@@ -217,8 +251,8 @@ func TestExportRefuses(t *testing.T) {
 		want error
 	}{
 		{"agent:other", Options{Format: JSONL}, store.ErrNotFound},
-		{key, Options{Format: HTML, Slot: "nowhere"}, ErrNoSlot},
-		{key, Options{Format: "pdf"}, ErrFormat},
+		{sessionKey, Options{Format: HTML, Slot: "nowhere"}, ErrNoSlot},
+		{sessionKey, Options{Format: "pdf"}, ErrFormat},
 	} {
 		var b bytes.Buffer
 		if err := Export(t.Context(), rich(), c.key, c.o, &b); !errors.Is(err, c.want) || b.Len() > 0 {
@@ -245,14 +279,14 @@ func (w *failing) Write(p []byte) (int, error) {
 func TestExportFails(t *testing.T) {
 	for _, f := range Formats() {
 		for after := range 4 {
-			if err := Export(t.Context(), rich(), key, Options{Format: f}, &failing{after}); !errors.Is(err, io.ErrClosedPipe) {
+			if err := Export(t.Context(), rich(), sessionKey, Options{Format: f}, &failing{after}); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("%s, write %d: %v", f, after, err)
 			}
 		}
 		m := rich()
 		m.fail = store.ErrUnavailable
 		var b bytes.Buffer
-		err := Export(t.Context(), m, key, Options{Format: f}, &b)
+		err := Export(t.Context(), m, sessionKey, Options{Format: f}, &b)
 		if !errors.Is(err, store.ErrUnavailable) || strings.Contains(b.String(), `"end"`) {
 			t.Errorf("%s: %v", f, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // ErrFormat means that the name of a format is none of [Formats].
@@ -55,9 +55,9 @@ func (f Format) ContentType() string {
 // document writes the parts of a session in one format, in this order: the
 // session, then each slot with its messages, then the end.
 type document interface {
-	session(s *models.Session, slots []*models.ContextSlot) error
-	slot(s *models.ContextSlot) error
-	message(m *models.SessionMessage) error
+	session(r *store.SessionRecord) error
+	slot(c *store.ContextRecord) error
+	message(m *store.MessageRecord) error
 	end(n Counts) error
 }
 

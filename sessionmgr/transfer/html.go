@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 //go:embed page.html
@@ -41,16 +42,19 @@ type imagePart struct {
 	Name     string
 }
 
-func (d *page) session(s *models.Session, slots []*models.ContextSlot) error {
+func (d *page) session(r *store.SessionRecord) error {
+	s := &r.Session
 	return pageParts.ExecuteTemplate(d.w, "session", sessionPart{
-		Title: cmp.Or(s.Title, s.Key), Facts: facts(s, slots), Summary: s.CompactedSummary,
+		Title: cmp.Or(s.Title, s.Key), Facts: facts(r), Summary: s.CompactedSummary,
 	})
 }
 
-func (d *page) slot(s *models.ContextSlot) error { return pageParts.ExecuteTemplate(d.w, "slot", s.ID) }
+func (d *page) slot(c *store.ContextRecord) error {
+	return pageParts.ExecuteTemplate(d.w, "slot", c.Slot.ID)
+}
 
-func (d *page) message(m *models.SessionMessage) error {
-	part := messagePart{Role: m.Role, Heading: heading(m), Content: m.Content, Calls: m.ToolCalls}
+func (d *page) message(m *store.MessageRecord) error {
+	part := messagePart{Role: m.Role, Heading: heading(&m.SessionMessage), Content: m.Content, Calls: m.ToolCalls}
 	if m.Quote != nil {
 		part.Quote = quoted(m.Quote)
 	}

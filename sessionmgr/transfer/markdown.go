@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // markdown writes for people who read text.
 type markdown struct{ w io.Writer }
 
-func (d *markdown) session(s *models.Session, slots []*models.ContextSlot) error {
+func (d *markdown) session(r *store.SessionRecord) error {
+	s := &r.Session
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", oneLine(cmp.Or(s.Title, s.Key)))
-	for _, f := range facts(s, slots) {
+	for _, f := range facts(r) {
 		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)
 	}
 	if s.CompactedSummary != "" {
@@ -25,13 +27,13 @@ func (d *markdown) session(s *models.Session, slots []*models.ContextSlot) error
 	return d.write(b.String())
 }
 
-func (d *markdown) slot(s *models.ContextSlot) error {
-	return d.write(fmt.Sprintf("\n## Slot %s\n", s.ID))
+func (d *markdown) slot(c *store.ContextRecord) error {
+	return d.write(fmt.Sprintf("\n## Slot %s\n", c.Slot.ID))
 }
 
-func (d *markdown) message(m *models.SessionMessage) error {
+func (d *markdown) message(m *store.MessageRecord) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s\n", heading(m))
+	fmt.Fprintf(&b, "\n### %s\n", heading(&m.SessionMessage))
 	if q := m.Quote; q != nil {
 		fmt.Fprintf(&b, "\n> %s\n", strings.ReplaceAll(quoted(q), "\n", "\n> "))
 	}
@@ -71,22 +73,23 @@ func fence(b *strings.Builder, language, text string) {
 // fact is one line about a session.
 type fact struct{ Name, Value string }
 
-func facts(s *models.Session, slots []*models.ContextSlot) []fact {
+func facts(r *store.SessionRecord) []fact {
+	s := &r.Session
 	return []fact{
 		{"Session", s.Key},
 		{"Agent", s.AgentID},
 		{"State", string(s.State)},
-		{"Slots", slotNames(slots)},
+		{"Slots", slotNames(r.Contexts)},
 		{"Messages", fmt.Sprint(s.MessageCount)},
 		{"Created", stamp(s.CreatedAt)},
 		{"Last activity", stamp(s.LastActivityAt)},
 	}
 }
 
-func slotNames(slots []*models.ContextSlot) string {
+func slotNames(slots []*store.ContextRecord) string {
 	names := make([]string, len(slots))
-	for i, s := range slots {
-		names[i] = s.ID
+	for i, c := range slots {
+		names[i] = c.Slot.ID
 	}
 	return strings.Join(names, ", ")
 }

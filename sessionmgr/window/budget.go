@@ -35,20 +35,58 @@ func ResolveBudget(b models.Budget, window int) models.Budget {
 	}
 }
 
-// resolveBudget sets the builder's budget and takes the reserve off the window.
+// resolveBudget sets the builder's budget, and what the messages may have together:
+// the window less what is reserved and less the tools, and no more than MaxTokens.
 func (b *builder) resolveBudget() {
-	if b.in.Budget == nil {
-		return
+	limits := b.in.Limits
+	if b.in.Budget != nil {
+		b.budget = ResolveBudget(*b.in.Budget, limits.Window)
 	}
-	window := b.in.Limits.Window
-	b.budget = ResolveBudget(*b.in.Budget, window)
-	if window <= 0 || b.budget.Reserve <= 0 {
-		return
+	b.maxTokens = limits.MaxTokens
+	free := b.in.Room()
+	if free <= 0 {
+		if free = limits.MaxTokens - b.budget.Reserve; limits.MaxTokens <= 0 {
+			return
+		}
 	}
-	free := max(1, window-b.budget.Reserve)
+	free = max(1, free-limits.Tools)
 	if b.maxTokens <= 0 || free < b.maxTokens {
 		b.maxTokens = free
 	}
+}
+
+// Room is what the window has for messages and tools together, in tokens; zero if it
+// is not known.
+func (in *Input) Room() int {
+	if in.Limits.Window <= 0 {
+		return 0
+	}
+	reserve := in.Limits.Answer
+	if in.Budget != nil {
+		reserve = max(reserve, ResolveBudget(*in.Budget, in.Limits.Window).Reserve)
+	}
+	return max(1, in.Limits.Window-reserve)
+}
+
+// FitTools returns which tools are offered to the model, given how many tokens each
+// one's schema takes, and how many these take together. They keep to the budget's
+// part for tools or, where there is none, to half of the window: what is beyond is
+// left out, so that a message still has room. The first ones are preferred.
+func FitTools(sizes []int, budget *models.Budget, window int) (offered []bool, total int) {
+	most := window / 2
+	if budget != nil {
+		if b := ResolveBudget(*budget, window); b.Tools > 0 {
+			most = b.Tools
+		}
+	}
+	offered = make([]bool, len(sizes))
+	for i, size := range sizes {
+		if most <= 0 || total+size <= most {
+			offered[i] = true
+			total += size
+		}
+	}
+	return offered, total
 }
 
 // boundToolResults keeps the newest tool results within their budget. The one
@@ -67,14 +105,20 @@ func (b *builder) boundToolResults(messages []Message) {
 			b.boundText(m, left)
 		}
 		if m.Tokens > left {
-			removed := m.Message.Clone()
-			removed.Content, removed.Images = RemovedResult, nil
-			if short := b.measure(removed, PrunedHard); short.Tokens < m.Tokens {
-				*m = short
-			}
+			*m = b.removed(*m)
 		}
 		left = max(0, left-m.Tokens)
 	}
+}
+
+// removed is a tool result without its content, if that makes it smaller.
+func (b *builder) removed(m Message) Message {
+	c := m.Message.Clone()
+	c.Content, c.Images = RemovedResult, nil
+	if short := b.measure(c, prune.Hard); short.Tokens < m.Tokens {
+		return short
+	}
+	return m
 }
 
 // leastText is the smallest budget, in tokens, for which a shortened text is of use.
@@ -95,7 +139,7 @@ func (b *builder) boundText(m *Message, budget int) {
 	at := func(size int) Message {
 		c := *short
 		c.Content = prune.Truncate(m.Message.Content, size)
-		return b.measure(&c, PrunedSoft)
+		return b.measure(&c, prune.Soft)
 	}
 	most := min(utf8.RuneCountInString(m.Message.Content), maxCharsPerToken*budget)
 	size := sort.Search(most, func(n int) bool { return at(n+1).Tokens > budget })

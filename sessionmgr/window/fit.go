@@ -21,13 +21,22 @@ func (b *builder) fit(head systemPart, all [][]Message, user []Message) *Output 
 	kept, messages, history := len(all), len(user), 0
 	for kept > 0 {
 		group := all[kept-1]
-		size := total(group)
-		if !within(b.in.Limits.MaxMessages, messages+countable(group)) ||
-			!within(b.budget.History, history+size) || !within(b.maxTokens, out.Tokens+size) {
+		if !within(b.in.Limits.MaxMessages, messages+countable(group)) {
 			break
 		}
-		messages, history, out.Tokens, kept = messages+countable(group), history+size, out.Tokens+size, kept-1
+		room := func() bool {
+			return within(b.budget.History, history+total(group)) && within(b.maxTokens, out.Tokens+total(group))
+		}
+		if !room() {
+			// What one call brought is no reason to lose everything that was said before.
+			if group = b.withoutResults(group); !room() {
+				break
+			}
+			all[kept-1] = group
+		}
+		messages, history, out.Tokens, kept = messages+countable(group), history+total(group), out.Tokens+total(group), kept-1
 	}
+	uncut := out.Omitted.Messages
 	omitted, body := all[:kept], all[kept:]
 	for needsOpener(body) && !within(b.maxTokens, out.Tokens+openerMessage().Tokens) {
 		out.Tokens -= total(body[0])
@@ -37,6 +46,7 @@ func (b *builder) fit(head systemPart, all [][]Message, user []Message) *Output 
 	for _, group := range omitted {
 		out.Omitted.add(group)
 	}
+	out.Cut = out.Omitted.Messages - uncut
 
 	out.Messages = slices.Concat(head.prompt, optional)
 	if needsOpener(body) {
@@ -44,6 +54,17 @@ func (b *builder) fit(head systemPart, all [][]Message, user []Message) *Output 
 		out.Messages = append(out.Messages, openerMessage())
 	}
 	out.Messages = slices.Concat(out.Messages, slices.Concat(body...), user)
+	return out
+}
+
+// withoutResults is a group with its tool results removed.
+func (b *builder) withoutResults(group []Message) []Message {
+	out := slices.Clone(group)
+	for i, m := range out {
+		if m.Message.Role == models.RoleTool {
+			out[i] = b.removed(m)
+		}
+	}
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 )
 
 var texts = rapid.SampledFrom([]string{"", " ", "a", "好的", "some words here", strings.Repeat("long ", 200), strings.Repeat("汉", 300)})
@@ -53,6 +54,8 @@ func drawInput(t *rapid.T) Input {
 			MaxMessages: rapid.IntRange(0, 12).Draw(t, "maxMessages"),
 			MaxTokens:   rapid.IntRange(0, 2000).Draw(t, "maxTokens"),
 			Window:      rapid.IntRange(0, 4000).Draw(t, "window"),
+			Answer:      rapid.SampledFrom([]int{0, 0, 100}).Draw(t, "answer"),
+			Tools:       rapid.SampledFrom([]int{0, 0, 200}).Draw(t, "schemas"),
 		},
 	}
 	in.User.SenderName = "Wang"
@@ -74,8 +77,13 @@ func drawInput(t *rapid.T) Input {
 		part := func(name string) int { return rapid.SampledFrom([]int{0, 10, 150, 600}).Draw(t, name) }
 		in.Budget = &models.Budget{Auto: rapid.Bool().Draw(t, "auto"), System: part("system"), History: part("history"), ToolResults: part("results"), Reserve: part("reserve")}
 	}
+	in.Pruning = drawPruning(t)
+	in.Cold, in.Ahead = rapid.Bool().Draw(t, "cold"), rapid.Bool().Draw(t, "ahead")
 	if rapid.Bool().Draw(t, "pruned") {
-		in.Forms = map[int64]Form{3: {PrunedSoft, "short"}, 5: {PrunedHard, "[removed]"}}
+		in.Forms = map[int64]prune.Form{
+			2: {Pruned: prune.Omitted}, 3: {Pruned: prune.Soft, Content: "short"},
+			4: {Pruned: prune.Soft, Content: `["{}"]`}, 5: {Pruned: prune.Hard, Content: prune.Cleared},
+		}
 	}
 	return in
 }
@@ -128,6 +136,12 @@ func checkLimits(t *rapid.T, in Input, out *Output) {
 	}
 	if limit := in.Limits.MaxTokens; limit > 0 && sum > limit {
 		t.Fatalf("%d tokens, at most %d fit", sum, limit)
+	}
+	if limit := in.Limits; limit.Window > 0 && sum > max(1, limit.Window-limit.Answer-limit.Tools) {
+		t.Fatalf("%d tokens leave no room for the answer and the tools: %+v", sum, limit)
+	}
+	if out.Limit > 0 && sum > out.Limit {
+		t.Fatalf("%d tokens, the limit was %d", sum, out.Limit)
 	}
 	if limit := in.Limits.MaxMessages; limit > 0 && counted > limit {
 		t.Fatalf("%d messages, at most %d allowed", counted, limit)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 )
 
 // ErrTooLarge is returned when the system prompt and the new user messages alone do
@@ -34,8 +35,12 @@ type Input struct {
 	User *models.SessionMessage
 	// Named puts the speaker's name before user texts: the session has several.
 	Named bool
-	// Forms holds the frozen pruned form of tool results, by Seq.
-	Forms map[int64]Form
+	// Pruning says how the history is pruned, Forms what was decided before, by Seq, and
+	// Cold and Ahead what they do in [prune.Input].
+	Pruning prune.Settings
+	Forms   map[int64]prune.Form
+	Cold    bool
+	Ahead   bool
 	// Focus filters the history of a focused slot; nil is no filter.
 	Focus *models.Focus
 	// Budget bounds the parts of the context; nil is no bound.
@@ -43,45 +48,32 @@ type Input struct {
 	Limits Limits
 }
 
-// Limits bound a context.
+// Limits bound a context. Zero is no bound.
 type Limits struct {
-	// MaxMessages bounds the messages besides the system part; zero is no bound.
+	// MaxMessages bounds the messages besides the system part.
 	MaxMessages int
-	// MaxTokens bounds everything: the model's window less the reserve for the
-	// answer and the tools. Zero is no bound.
+	// MaxTokens bounds the messages' tokens, whatever the window.
 	MaxTokens int
 	// Window is the model's whole window, from which an automatic Budget follows.
 	Window int
+	// Answer is kept free in the window for the answer.
+	Answer int
+	// Tools is what the schemas of the tools take of the window.
+	Tools int
 	// Count counts the tokens of texts that no provider has counted; nil is
 	// tokens.Estimate.
 	Count tokens.Count
 }
 
-// Pruned says how a message was shortened for the context.
-type Pruned string
-
-// The forms of pruning.
-const (
-	PrunedNot  Pruned = ""
-	PrunedSoft Pruned = "soft" // head, note, tail
-	PrunedHard Pruned = "hard" // a placeholder
-)
-
-// Form is a tool result as it is sent instead of the stored one.
-type Form struct {
-	Pruned  Pruned
-	Content string
-}
-
 // Message is one message of a context.
 type Message struct {
-	// Message is a copy, with the content that the model sees.
+	// Message is a copy, with what the model sees. Its TokenCount is Tokens.
 	Message *models.SessionMessage
 	Tokens  int
-	Pruned  Pruned
+	Pruned  prune.Pruned
 }
 
-// Omitted counts what was cut off to fit.
+// Omitted counts what was cut off to fit, and the tool calls that pruning leaves out.
 type Omitted struct {
 	Messages int
 	Tokens   int
@@ -91,7 +83,14 @@ type Omitted struct {
 type Output struct {
 	Messages []Message
 	Tokens   int
-	Omitted  Omitted
+	// Limit is the bound on Tokens that was in effect; zero: none.
+	Limit   int
+	Omitted Omitted
+	// Cut counts the messages of the history that the limits cut off.
+	Cut int
+	// Decisions are what pruning decided for the first time. Once stored as Forms they
+	// give the same context.
+	Decisions []prune.Decision
 }
 
 // Models returns the messages for an agent's request.
@@ -105,7 +104,7 @@ func (o *Output) Models() []*models.SessionMessage {
 
 // Build returns the context for a model, or an [ErrTooLarge].
 func Build(in Input) (*Output, error) {
-	b := builder{in: in, count: in.Limits.Count, maxTokens: in.Limits.MaxTokens}
+	b := builder{in: in, count: in.Limits.Count}
 	if b.count == nil {
 		b.count = tokens.Estimate
 	}
@@ -114,7 +113,9 @@ func Build(in Input) (*Output, error) {
 	if in.Focus != nil {
 		history = Focus(history, *in.Focus)
 	}
-	head, body := b.system(), repair(append(b.load(history), b.load(in.Observed)...))
+	head := b.system()
+	pruned := b.prune(history, head)
+	body := repair(append(b.show(pruned.Shown), b.load(in.Observed)...))
 	leading := leadingSystem(body)
 	body = body[len(leading):]
 	b.boundToolResults(body)
@@ -126,7 +127,12 @@ func Build(in Input) (*Output, error) {
 		return nil, fmt.Errorf("%w: %d tokens, %d are free", ErrTooLarge, need, b.maxTokens)
 	}
 	head.optional = append(leading, head.optional...)
-	return b.fit(head, groups(body), user), nil
+	out := b.fit(head, groups(body), user)
+	out.Limit, out.Decisions = b.maxTokens, pruned.Fresh
+	for _, m := range pruned.Left {
+		out.Omitted.add([]Message{b.measureAs(m, m.Clone(), prune.Not)})
+	}
+	return out, nil
 }
 
 type builder struct {
@@ -139,7 +145,7 @@ type builder struct {
 // system returns the system part that comes from outside the history.
 func (b *builder) system() (s systemPart) {
 	if strings.TrimSpace(b.in.SystemPrompt) != "" {
-		m := b.measure(&models.SessionMessage{Role: models.RoleSystem, Content: b.in.SystemPrompt}, PrunedNot)
+		m := b.measure(&models.SessionMessage{Role: models.RoleSystem, Content: b.in.SystemPrompt}, prune.Not)
 		b.boundText(&m, b.budget.System)
 		s.prompt = []Message{m}
 	}
@@ -168,30 +174,51 @@ func (b *builder) user() []Message {
 		m := original.Clone()
 		m.Role, m.ToolCalls, m.ToolCallID = models.RoleUser, nil, ""
 		m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
-		out = append(out, b.measureAs(original, m, PrunedNot))
+		out = append(out, b.measureAs(original, m, prune.Not))
 	}
 	return out
 }
 
-// load copies stored messages into what the model sees of them.
+// prune applies the rules of pruning to the history. What stands before it counts
+// towards the half of the window from which on results are cleared.
+func (b *builder) prune(history []*models.SessionMessage, head systemPart) prune.Plan {
+	half := b.in.Limits.Window / 2
+	if half <= 0 {
+		half = b.in.Limits.MaxTokens / 2
+	}
+	if half > 0 {
+		half = max(1, half-total(head.prompt)-total(head.optional))
+	}
+	return prune.Run(prune.Input{
+		Messages: history, Forms: b.in.Forms, Settings: b.in.Pruning, Cold: b.in.Cold, Ahead: b.in.Ahead, Room: half, Count: b.count,
+	})
+}
+
+// load is show for what pruning does not concern.
 func (b *builder) load(stored []*models.SessionMessage) []Message {
-	out := make([]Message, 0, len(stored))
-	for _, original := range stored {
-		if original == nil || original.Role == models.RoleUser && empty(original) {
-			continue
+	shown := make([]prune.Shown, 0, len(stored))
+	for _, m := range stored {
+		if m != nil {
+			shown = append(shown, prune.Shown{Stored: m, Message: m.Clone()})
 		}
-		m, pruned := original.Clone(), PrunedNot
+	}
+	return b.show(shown)
+}
+
+// show makes messages what the model sees of them.
+func (b *builder) show(shown []prune.Shown) []Message {
+	out := make([]Message, 0, len(shown))
+	for _, s := range shown {
+		m := s.Message
 		switch {
+		case m.Role == models.RoleUser && empty(m):
+			continue
 		case m.Role == models.RoleUser && m.Observed:
 			m.Content = RenderObserved(speakerOf(m), m.Content)
 		case m.Role == models.RoleUser:
 			m.Content = RenderUser(b.speaker(m), m.Quote, m.Content)
-		case m.Role == models.RoleTool:
-			if form, frozen := b.in.Forms[m.Seq]; frozen && m.Seq > 0 {
-				m.Content, pruned = form.Content, form.Pruned
-			}
 		}
-		out = append(out, b.measureAs(original, m, pruned))
+		out = append(out, b.measureAs(s.Stored, m, s.Pruned))
 	}
 	return out
 }
@@ -212,15 +239,16 @@ func speakerOf(m *models.SessionMessage) string {
 }
 
 // measureAs measures a message, by the stored count if it is sent as stored.
-func (b *builder) measureAs(stored, sent *models.SessionMessage, pruned Pruned) Message {
-	if stored.TokenCount > 0 && stored.Content == sent.Content {
+func (b *builder) measureAs(stored, sent *models.SessionMessage, pruned prune.Pruned) Message {
+	if pruned == prune.Not && stored.TokenCount > 0 && stored.Content == sent.Content {
 		return Message{sent, stored.TokenCount, pruned}
 	}
 	return b.measure(sent, pruned)
 }
 
-func (b *builder) measure(m *models.SessionMessage, pruned Pruned) Message {
-	return Message{m, tokens.Message(m, b.count), pruned}
+func (b *builder) measure(m *models.SessionMessage, pruned prune.Pruned) Message {
+	m.TokenCount = tokens.Message(m, b.count)
+	return Message{m, m.TokenCount, pruned}
 }
 
 func total(messages []Message) int {

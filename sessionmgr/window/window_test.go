@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 )
 
 func user(text string) *models.SessionMessage {
@@ -252,9 +253,9 @@ func TestFocus(t *testing.T) {
 func TestForms(t *testing.T) {
 	long := result("a", strings.Repeat("x", 1000))
 	long.Seq, long.TokenCount = 7, 250
-	in := Input{History: list(user("u"), assistant("", "a"), long), Forms: map[int64]Form{7: {PrunedSoft, "x…x"}}}
+	in := Input{History: list(user("u"), assistant("", "a"), long), Forms: map[int64]prune.Form{7: {Pruned: prune.Soft, Content: "x…x"}}}
 	out := build(t, in)
-	if m := out.Messages[2]; m.Message.Content != "x…x" || m.Pruned != PrunedSoft || m.Tokens >= 20 {
+	if m := out.Messages[2]; m.Message.Content != "x…x" || m.Pruned != prune.Soft || m.Tokens >= 20 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -268,7 +269,7 @@ func TestBudget(t *testing.T) {
 	if got := len(out.Messages); got != 13 {
 		t.Fatalf("%d messages", got)
 	}
-	for i, want := range map[int]Pruned{2: PrunedHard, 6: PrunedSoft, 10: PrunedNot} {
+	for i, want := range map[int]prune.Pruned{2: prune.Hard, 6: prune.Soft, 10: prune.Not} {
 		if got := out.Messages[i].Pruned; got != want {
 			t.Errorf("result %d is pruned %q, want %q", i, got, want)
 		}
@@ -278,17 +279,66 @@ func TestBudget(t *testing.T) {
 	}
 
 	out = build(t, Input{SystemPrompt: strings.Repeat("word ", 4000), Summary: list(system("s")), User: user("v"), Budget: &models.Budget{System: 1000}})
-	if m := out.Messages[0]; m.Tokens > 1000 || m.Tokens < 990 || m.Pruned != PrunedSoft {
+	if m := out.Messages[0]; m.Tokens > 1000 || m.Tokens < 990 || m.Pruned != prune.Soft {
 		t.Errorf("system prompt has %d tokens, pruned %q", m.Tokens, m.Pruned)
 	}
 
 	out = build(t, Input{History: history, User: user("v"), Budget: &models.Budget{History: 200}})
-	if got := show(out); !strings.Contains(got, "user:u3") || strings.Contains(got, "call 2") {
+	if got := show(out); !strings.Contains(got, "user:u3") || strings.Contains(got, "user:u1") || !strings.Contains(got, "call 2 | tool:"+RemovedResult) {
 		t.Errorf("history budget: %.80s", got)
 	}
 
-	if _, err := Build(Input{User: user(strings.Repeat("x", 4000)), Budget: &models.Budget{Reserve: 500}, Limits: Limits{Window: 1400, MaxTokens: 1400}}); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("reserve: %v", err)
+	for name, limits := range map[string]Limits{
+		"window":     {Window: 1400, MaxTokens: 1400},
+		"no window":  {MaxTokens: 1400},
+		"for answer": {Window: 1400, Answer: 500},
+		"for tools":  {Window: 1400, Answer: 100, Tools: 400},
+	} {
+		in := Input{User: user(strings.Repeat("x", 4000)), Limits: limits}
+		if limits.Answer == 0 {
+			in.Budget = &models.Budget{Reserve: 500}
+		}
+		if _, err := Build(in); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+		in.User = user(strings.Repeat("x", 3500))
+		if out := build(t, in); out.Limit != 900 {
+			t.Errorf("%s: limit %d", name, out.Limit)
+		}
+	}
+}
+
+func TestFitTools(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget *models.Budget
+		window int
+		want   string
+		total  int
+	}{
+		"no bound":    {nil, 0, "[true true true]", 10 + 500 + 20},
+		"half":        {nil, 1000, "[true false true]", 30},
+		"part":        {&models.Budget{Tools: 15}, 1000, "[true false false]", 10},
+		"no part":     {&models.Budget{History: 15}, 2000, "[true true true]", 530},
+		"auto":        {&models.Budget{Auto: true}, 128000, "[true true true]", 530},
+		"auto, small": {&models.Budget{Auto: true}, 320, "[true false false]", 10},
+		"none":        {&models.Budget{Tools: 1}, 1000, "[false false false]", 0},
+	} {
+		offered, total := FitTools([]int{10, 500, 20}, c.budget, c.window)
+		if got := fmt.Sprint(offered); got != c.want || total != c.total {
+			t.Errorf("%s: %s with %d tokens", name, got, total)
+		}
+	}
+}
+
+// A turn whose results are more than the window does not take with it what was said
+// before.
+func TestOneResultDoesNotFillTheWindow(t *testing.T) {
+	in := Input{
+		History: slices.Concat(list(user("my name is Lin"), assistant("hello Lin"), user("read it"), assistant("", "a"), result("a", strings.Repeat("x", 8000)), assistant("done"))),
+		User:    user("who am I?"), Limits: Limits{MaxTokens: 1000},
+	}
+	if got := show(build(t, in)); got != "user:my name is Lin | assistant:hello Lin | user:read it | assistant: call a | tool:"+RemovedResult+" of a | assistant:done | user:who am I?" {
+		t.Error(got)
 	}
 }
 
