@@ -144,7 +144,9 @@ type Sender struct {
 
 // Quote is a message that is answered or forwarded.
 type Quote struct {
-	MessageID  string `json:"messageId,omitempty"`
+	MessageID string `json:"messageId,omitempty"`
+	// SenderID is one of the ids of whoever wrote it; empty if it is not known.
+	SenderID   string `json:"senderId,omitempty"`
 	SenderName string `json:"senderName,omitempty"`
 	// Text is empty until fetched.
 	Text string `json:"text,omitempty"`
@@ -173,6 +175,8 @@ type Attachment struct {
 	Size int64 `json:"size,omitempty"`
 	// Text is what was recognised in it (speech), if the platform says.
 	Text string `json:"text,omitempty"`
+	// Quoted is set if it belongs to the quote, not to the message itself.
+	Quoted bool `json:"quoted,omitempty"`
 }
 
 // EventKind says what happened besides a message.

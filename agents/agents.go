@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/chatkeep/chatkeep/models"
 )
@@ -44,10 +45,19 @@ type Request struct {
 	Model string
 	// Tools may be called by agents that can; nil means none.
 	Tools Toolset
+	// Keep stores a result that is too large for the model as a whole, and returns the
+	// id that it can be read by. Nil: what is cut is lost.
+	Keep func(ctx context.Context, tool, text string) (id string, err error)
+	// Decided is a call of an earlier turn that a person has decided on: the turn begins
+	// with what became of it. Nil: there is none.
+	Decided *DecidedCall
 	// Stream asks for deltas. Without it an agent may still emit them.
 	Stream bool
 	// MaxTokens bounds the answer when positive.
 	MaxTokens int
+	// Window is how many tokens a call of the model may have, tools included and the
+	// answer not; zero: not known. Messages fit it: what a turn adds must fit, too.
+	Window int
 }
 
 // Chat is where the user's message was written.
@@ -99,12 +109,34 @@ type Response struct {
 	Usage models.Usage
 	// ContextTokens is the provider's own count of the last prompt; zero if unknown.
 	ContextTokens int
+	// Held are calls that a person must approve. They were not made; the model knows.
+	Held []HeldCall
 	// FinishReason is "stop", "length", "content_filter" or "tool_limit".
 	FinishReason string
 }
 
 // Final returns the assistant's final answer.
 func (r *Response) Final() *models.SessionMessage { return r.Messages[len(r.Messages)-1] }
+
+// HeldCall is a call of a tool that waits for a person.
+type HeldCall struct {
+	Tool string
+	// Arguments is one JSON object in canonical form.
+	Arguments json.RawMessage
+	// Key is the idempotency key that the call is to be made with.
+	Key string
+	// Reasoning is what the model thought when it made the call; nil: nothing was given.
+	Reasoning *string
+}
+
+// DecidedCall is a held call that a person has decided on.
+type DecidedCall struct {
+	HeldCall
+
+	// Resolve returns what the call came to. It makes the call through the function that
+	// it is given, at most once ever, or knows the result already.
+	Resolve func(ctx context.Context, call func(context.Context) ToolResult) ToolResult
+}
 
 // Tool is something a model may call.
 type Tool interface {
@@ -120,6 +152,10 @@ type ToolSpec struct {
 	Description string
 	// Parameters is a JSON Schema object.
 	Parameters json.RawMessage
+	// Timeout is how long a call may take; zero: as long as the caller has in mind.
+	Timeout time.Duration
+	// NeedsApproval keeps a call from being made before a person said so.
+	NeedsApproval bool
 }
 
 // ToolResult is what a tool gives back to the model.

@@ -50,6 +50,7 @@ func (c *content) replied(raw json.RawMessage, robot string) {
 	}
 	q := &adapters.Quote{
 		MessageID:  string(r.MsgID),
+		SenderID:   string(r.SenderID),
 		SenderName: string(r.SenderNick),
 		FromBot:    r.SenderID != "" && string(r.SenderID) == robot,
 	}
@@ -78,6 +79,7 @@ func (c *content) replied(raw json.RawMessage, robot string) {
 			continue
 		}
 		// "What is in this picture?" is about a picture that only the quote brings.
+		at.Quoted = true
 		c.attachments = append(c.attachments, at)
 	}
 	c.quote = q

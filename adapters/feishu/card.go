@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatkeep/chatkeep/internal/markdown"
+	"github.com/chatkeep/chatkeep/models"
 )
 
 const (
@@ -72,12 +73,24 @@ type cardBehavior struct {
 // summaryLength is how much of an answer the list of chats shows, in characters.
 const summaryLength = 60
 
-func finalCard(text string) string {
-	return encode(card{
+// finalCard is a card that does not change any more, with buttons below the text.
+func finalCard(text string, buttons ...models.Button) string {
+	c := card{
 		Schema: "2.0",
 		Config: cardConfig{UpdateMulti: true, Summary: summary(text)},
 		Body:   cardBody{[]cardElement{{Tag: "markdown", ElementID: textElement, Content: limitTables(text)}}},
-	})
+	}
+	for _, b := range buttons {
+		look := "default"
+		if b.Primary {
+			look = "primary"
+		}
+		c.Body.Elements = append(c.Body.Elements, cardElement{
+			Tag: "button", Type: look, Size: "small", Text: &cardText{Tag: "plain_text", Content: b.Label},
+			Behaviors: []cardBehavior{{Type: "callback", Value: buttonValue{Action: b.Value}}},
+		})
+	}
+	return encode(c)
 }
 
 // streamingCard is a card that text can still flow into, with a button that stops
@@ -141,12 +154,13 @@ type postMarkdown struct {
 	Text string `json:"text"`
 }
 
-func postOf(text string) string {
+// postOf is a post; it has no buttons.
+func postOf(text string, _ ...models.Button) string {
 	text = cardMention.ReplaceAllString(text, `<at user_id="$1"></at>`)
 	return encode(postContent{postLocale{[][]postMarkdown{{{Tag: "md", Text: text}}}}})
 }
 
-func textOf(text string) string {
+func textOf(text string, _ ...models.Button) string {
 	text = cardMention.ReplaceAllString(text, `<at user_id="$1"></at>`)
 	return encode(struct {
 		Text string `json:"text"`

@@ -76,7 +76,7 @@ func (a *Adapter) fetchQuote(ctx context.Context, m *adapters.Message) error {
 	}
 	m.Quote.FromBot = a.isSelf(quoted)
 	if !m.Quote.FromBot && m.Quote.MessageID != m.ID {
-		m.Quote.SenderName = a.nameOf(ctx, quoted)
+		m.Quote.SenderID, m.Quote.SenderName = quoted.senderID, a.nameOf(ctx, quoted)
 	}
 	if quoted.msgType == typeForward {
 		m.Quote.Text = a.forwardedText(ctx, items)
@@ -90,6 +90,7 @@ func (a *Adapter) fetchQuote(ctx context.Context, m *adapters.Message) error {
 		}
 		// The platform wants the message that holds the file.
 		attachment.Key = quoted.id + keySeparator + attachment.Key
+		attachment.Quoted = m.Quote.MessageID != m.ID
 		m.Attachments = append(m.Attachments, attachment)
 	}
 	return nil

@@ -30,7 +30,7 @@ func TestEnrichNamesAndQuote(t *testing.T) {
 		if m.Chat.Name != "Friends" || m.Sender.Name != "Li" {
 			t.Errorf("chat %q, sender %q", m.Chat.Name, m.Sender.Name)
 		}
-		if q := m.Quote; q == nil || q.Text != "let us meet at 9 @Li" || q.SenderName != "Wu" || q.FromBot {
+		if q := m.Quote; q == nil || q.Text != "let us meet at 9 @Li" || q.SenderName != "Wu" || q.SenderID != "ou_wu" || q.FromBot {
 			t.Errorf("quote %+v", q)
 		}
 	}

@@ -126,6 +126,29 @@ func TestStopButton(t *testing.T) {
 	}
 }
 
+// A message may have buttons; what is pressed is reported.
+func TestButtonsBelowAMessage(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	m := r.said(feishutest.Said{ChatID: "oc_1", Text: "delete it"})
+	d := adaptertest.Delivery(m, "dlv_1", "May I?")
+	d.Buttons = []models.Button{{Label: "Approve", Value: "approve:AB12", Primary: true}, {Label: "Deny", Value: "deny:AB12"}}
+	if _, err := r.send(d); err != nil {
+		t.Fatal(err)
+	}
+	sent := r.platform.FromBot()[0]
+	if len(sent.Buttons) != 2 || !strings.Contains(sent.Text, "May I?") {
+		t.Fatalf("sent %+v", sent)
+	}
+	for label, want := range map[string]string{"Approve": "approve:AB12", "Deny": "deny:AB12"} {
+		if toast, err := r.platform.Press(sent.ID, "ou_person", label); err != nil || toast.Type != "info" {
+			t.Fatalf("toast %+v, %v", toast, err)
+		}
+		if e := r.event(adapters.ActionButton); e.Value != want || e.Sender.ID != "ou_person" || e.MessageID != sent.ID || e.ID == "" {
+			t.Errorf("pressed %+v", e)
+		}
+	}
+}
+
 func TestOtherButtons(t *testing.T) {
 	r := startRig(t, rigOptions{config: func(c *Config) { c.Mode = ModeWebhook }})
 	for i, value := range []any{map[string]any{"chatkeep": "approve AB12"}, `{"chatkeep":"approve AB12"}`} {

@@ -16,7 +16,7 @@ import (
 type form struct {
 	variant string
 	msgType string
-	content func(text string) string
+	content func(text string, buttons ...models.Button) string
 	limit   int
 }
 
@@ -54,7 +54,7 @@ func (a *Adapter) Send(ctx context.Context, d *models.Delivery) (adapters.Sent, 
 func (a *Adapter) sendText(ctx context.Context, d *models.Delivery) (sentMessage, error) {
 	err := error(&adapters.SendError{Kind: adapters.Refused, Err: errors.New("the piece is too long for every form of message")})
 	for _, f := range ladder {
-		c := content{f.msgType, f.content(d.Text)}
+		c := content{f.msgType, f.content(d.Text, d.Buttons...)}
 		if wireSize(c.json) > f.limit {
 			continue
 		}

@@ -238,7 +238,7 @@ func (a *Adapter) closeCard(ctx context.Context, p *models.Preview, c *liveCard,
 		}
 		return err
 	}
-	final := finalCard(d.Text)
+	final := finalCard(d.Text, d.Buttons...)
 	if wireSize(final) > maxContent {
 		return &adapters.SendError{Kind: adapters.Gone, Err: errors.New("the text does not fit the card")}
 	}

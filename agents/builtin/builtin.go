@@ -3,12 +3,15 @@ package builtin
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/chatctx"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // The names of the tools.
@@ -17,10 +20,17 @@ const (
 	Remember = "remember"
 	Recall   = "recall"
 	Plan     = "plan"
+	ReadMore = "read_more"
+
+	HistorySearch = "history_search"
+	SendToChat    = "send_to_chat"
+	Task          = "task"
 )
 
 // Names lists the tools that there are.
-func Names() []string { return []string{Time, Remember, Recall, Plan} }
+func Names() []string {
+	return []string{Time, Remember, Recall, Plan, ReadMore, HistorySearch, SendToChat, Task}
+}
 
 // Notebook is what sessions keep beside their messages.
 type Notebook interface {
@@ -33,22 +43,27 @@ type Notebook interface {
 	File(ctx context.Context, sessionKey, name string) (string, error)
 	// PutFile replaces a plan file.
 	PutFile(ctx context.Context, sessionKey, name, text string) error
+	// Result returns a tool's result that is kept whole, or [store.ErrNotFound].
+	Result(ctx context.Context, sessionKey, id string) (*models.FullResult, error)
 }
 
 // Set makes the tools. It is safe for concurrent use.
 type Set struct {
 	notebook Notebook
+	history  store.Search
+	chats    Chats
 	clock    clock.Clock
 	zone     *time.Location
 }
 
 // New returns a set whose times are in zone unless a model asks for another one.
-func New(zone *time.Location, n Notebook, c clock.Clock) *Set {
-	return &Set{notebook: n, clock: c, zone: zone}
+func New(zone *time.Location, n Notebook, h store.Search, chats Chats, c clock.Clock) *Set {
+	return &Set{notebook: n, history: h, chats: chats, clock: c, zone: zone}
 }
 
 // Toolset returns the tools with the given names; a name that is none is left out.
-func (s *Set) Toolset(names []string) agents.Toolset {
+// Besides their own one they may send to the chats in sendTo (channel/account/chatId).
+func (s *Set) Toolset(names, sendTo []string) agents.Toolset {
 	var out tools
 	for _, name := range names {
 		switch name {
@@ -60,6 +75,14 @@ func (s *Set) Toolset(names []string) agents.Toolset {
 			out = append(out, recallTool{s})
 		case Plan:
 			out = append(out, planTool{s})
+		case ReadMore:
+			out = append(out, readMoreTool{s})
+		case HistorySearch:
+			out = append(out, historyTool{s})
+		case SendToChat:
+			out = append(out, sendTool{set: s, chats: sendTo})
+		case Task:
+			out = append(out, taskTool{s})
 		}
 	}
 	return out
@@ -68,8 +91,17 @@ func (s *Set) Toolset(names []string) agents.Toolset {
 // tools is a fixed list.
 type tools []agents.Tool
 
-// Tools returns the list.
-func (t tools) Tools(context.Context) ([]agents.Tool, error) { return t, nil }
+// Tools returns the list for one turn.
+func (t tools) Tools(context.Context) ([]agents.Tool, error) {
+	out := slices.Clone(t)
+	for i, tool := range out {
+		if send, ok := tool.(sendTool); ok {
+			send.sent = new(atomic.Int32)
+			out[i] = send
+		}
+	}
+	return out, nil
+}
 
 // errNoSession is what a model learns where nothing is kept, as in a stateless call.
 var errNoSession = errors.New("there is no session here to keep anything in")

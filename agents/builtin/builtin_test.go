@@ -12,7 +12,7 @@ import (
 
 func only(t *testing.T, s *Set, name string) agents.Tool {
 	t.Helper()
-	tools, err := s.Toolset([]string{"unknown", name}).Tools(t.Context())
+	tools, err := s.Toolset([]string{"unknown", name}, nil).Tools(t.Context())
 	if err != nil || len(tools) != 1 {
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
@@ -25,7 +25,7 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A moment on two days at once, an hour before Berlin puts its clocks back.
-	set := New(shanghai, nil, clock.NewFake(time.Date(2026, 10, 24, 23, 59, 59, 0, time.UTC)))
+	set := New(shanghai, nil, nil, nil, clock.NewFake(time.Date(2026, 10, 24, 23, 59, 59, 0, time.UTC)))
 	for args, want := range map[string]string{
 		`{}`:                        `{"time":"2026-10-25T07:59:59+08:00","weekday":"Sunday","zone":"Asia/Shanghai","unix":1792886399}`,
 		`{"zone":"UTC"}`:            `{"time":"2026-10-24T23:59:59Z","weekday":"Saturday","zone":"UTC","unix":1792886399}`,
@@ -50,7 +50,7 @@ func TestTime(t *testing.T) {
 
 func TestSpecs(t *testing.T) {
 	for _, name := range Names() {
-		spec := only(t, New(time.UTC, nil, clock.Real()), name).Spec()
+		spec := only(t, New(time.UTC, nil, nil, nil, clock.Real()), name).Spec()
 		var schema struct{ Type string }
 		if spec.Name != name || spec.Description == "" || json.Unmarshal(spec.Parameters, &schema) != nil || schema.Type != "object" {
 			t.Errorf("%s: %+v", name, spec)

@@ -108,8 +108,8 @@ func hasAll(text string, words []string) bool {
 	return true
 }
 
-// refused says in the model's terms why a notebook did not do something; what a
-// store says is for the log.
+// refused says in the model's terms why a store did not do something; what the store
+// says is for the log.
 func refused(err error, tooLarge string) error {
 	switch {
 	case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid):
@@ -117,5 +117,5 @@ func refused(err error, tooLarge string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return errors.New("the notebook cannot be reached now")
+	return errors.New("it cannot be reached now")
 }

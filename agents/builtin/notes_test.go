@@ -19,6 +19,7 @@ import (
 type memory struct {
 	notes map[string][]*models.Note // newest first
 	files map[string]string
+	whole map[string]*models.FullResult
 	err   error
 }
 
@@ -51,7 +52,14 @@ func (m *memory) PutFile(_ context.Context, session, name, text string) error {
 	return m.err
 }
 
-func (m *memory) set() *Set { return New(time.UTC, m, clock.NewFake(time.Unix(0, 0))) }
+func (m *memory) Result(_ context.Context, session, id string) (*models.FullResult, error) {
+	if r := m.whole[session+"\x00"+id]; r != nil {
+		return r, m.err
+	}
+	return nil, errors.Join(store.ErrNotFound, m.err)
+}
+
+func (m *memory) set() *Set { return New(time.UTC, m, nil, nil, clock.NewFake(time.Unix(0, 0))) }
 
 // The session comes from the context alone; a call that is made again changes nothing.
 func TestNotesOfASession(t *testing.T) {

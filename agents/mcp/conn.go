@@ -19,10 +19,10 @@ const (
 	closeTimeout = 2 * time.Second
 	// deafTimeout is how long a call may block after its time is up.
 	deafTimeout = 5 * time.Second
-	// A server that answers no ping for so many intervals is started again; together
-	// they are longer than a tool may take, since some answer nothing while they work.
+	// A server that answers no ping for so many intervals, and for longer than a tool may
+	// take, since some answer nothing while they work, is started again.
 	pingInterval = 30 * time.Second
-	maxLostPings = 4
+	minLostPings = 4
 	// maxMessage bounds one message of a server, in bytes.
 	maxMessage = 8 << 20
 )
@@ -64,7 +64,7 @@ func (l *link) connect(ctx context.Context) (*conn, error) {
 			}
 		},
 		KeepAlive:                 pingInterval,
-		KeepAliveFailureThreshold: maxLostPings,
+		KeepAliveFailureThreshold: max(minLostPings, int(l.server.Timeout/pingInterval)+2),
 	})
 	opening := &opening{Transport: w}
 	stop := context.AfterFunc(ctx, w.kill) // a handshake may block in a write

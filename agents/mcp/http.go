@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -13,7 +14,7 @@ import (
 // dial prepares a connection to the server.
 func (l *link) dial() (wire, error) {
 	if l.server.URL == "" {
-		return startProcess(l.server.Command, l.clock, l.log)
+		return startProcess(l.server, l.clock, l.log)
 	}
 	life, end := context.WithCancel(context.Background())
 	base := l.client.Transport
@@ -24,7 +25,7 @@ func (l *link) dial() (wire, error) {
 		StreamableClientTransport: &mcp.StreamableClientTransport{
 			Endpoint: l.server.URL, MaxEventSize: maxMessage,
 			HTTPClient: &http.Client{
-				Transport: &exchanges{base: base, life: life}, CheckRedirect: l.client.CheckRedirect,
+				Transport: &exchanges{base: base, life: life, headers: l.server.Headers, origin: originOf(l.server.URL)}, CheckRedirect: l.client.CheckRedirect,
 			},
 		},
 		end: end,
@@ -40,10 +41,23 @@ type endpoint struct {
 
 func (e *endpoint) kill() { e.end() }
 
-// exchanges ends every exchange with the connection's life and bounds what is read.
+// exchanges ends every exchange with the connection's life, adds the configured
+// headers and bounds what is read.
 type exchanges struct {
-	base http.RoundTripper
-	life context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
+	base    http.RoundTripper
+	headers map[string]string // for requests to origin
+	origin  string
+	life    context.Context //nolint:containedctx // the lifetime of what it owns, not of a call
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // no request is ever sent there
+	}
+	return origin(u)
 }
 
 // RoundTrip makes one exchange.
@@ -51,7 +65,13 @@ func (x *exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(x.life, cancel)
 	release := func() { stop(); cancel() }
-	res, err := x.base.RoundTrip(req.WithContext(ctx))
+	req = req.Clone(ctx)
+	if origin(req.URL) == x.origin { // where a server redirects to gets none of its secrets
+		for name, value := range x.headers {
+			req.Header.Set(name, value)
+		}
+	}
+	res, err := x.base.RoundTrip(req)
 	if err != nil {
 		release()
 		return nil, err

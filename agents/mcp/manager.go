@@ -18,8 +18,14 @@ type Server struct {
 	// Command is the program and its arguments, for a server on standard input and
 	// output. It gets this process's environment but what starts with CHATKEEP_.
 	Command []string
+	// Env is added to the program's environment.
+	Env map[string]string
 	// URL is the endpoint of a server of streamable HTTP.
 	URL string
+	// Headers are added to every request to URL.
+	Headers map[string]string
+	// Timeout bounds one call of a tool; zero: whoever calls does.
+	Timeout time.Duration
 }
 
 // Manager keeps servers connected. It is safe for concurrent use.

@@ -28,11 +28,11 @@ type process struct {
 	gone chan struct{} // closed when the child has ended
 }
 
-// startProcess runs a command in a process group of its own. Its standard error
-// goes to log, line by line.
-func startProcess(command []string, c clock.Clock, log *slog.Logger) (*process, error) {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // its life is the connection's, see kill
-	cmd.Env = environment(os.Environ())
+// startProcess runs a server's command in a process group of its own. Its standard
+// error goes to log, line by line.
+func startProcess(s Server, c clock.Clock, log *slog.Logger) (*process, error) {
+	cmd := exec.Command(s.Command[0], s.Command[1:]...) //nolint:noctx // its life is the connection's, see kill
+	cmd.Env = environment(os.Environ(), s.Env)
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = drainTime
 	cmd.Stderr = &lineLog{clock: c, log: log.With("stream", "stderr")}
@@ -89,13 +89,16 @@ func (p *pipe) Close() error {
 }
 
 // environment is what a server gets to see: everything but our own settings, which
-// may hold secrets.
-func environment(ours []string) []string {
-	theirs := make([]string, 0, len(ours))
+// may hold secrets, and what is added for it.
+func environment(ours []string, added map[string]string) []string {
+	theirs := make([]string, 0, len(ours)+len(added))
 	for _, v := range ours {
 		if !strings.HasPrefix(v, "CHATKEEP_") {
 			theirs = append(theirs, v)
 		}
+	}
+	for name, value := range added { // the last one of a name counts
+		theirs = append(theirs, name+"="+value)
 	}
 	return theirs
 }

@@ -105,7 +105,7 @@ func (l *link) list(ctx context.Context, c *conn) ([]*tool, error) {
 			continue
 		}
 		out = append(out, &tool{link: l, remote: remote.Name, spec: agents.ToolSpec{
-			Name: toolName(l.server.Name, remote.Name), Description: describe(remote), Parameters: parameters,
+			Name: toolName(l.server.Name, remote.Name), Description: describe(remote), Parameters: parameters, Timeout: l.server.Timeout,
 		}})
 	}
 	return out, nil

@@ -114,8 +114,8 @@ type rawJSON string
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"PATH=/bin", "CHATKEEP_SERVER_ADMIN_TOKEN=s3cret", "KEY=v"})
-	if !slices.Equal(got, []string{"PATH=/bin", "KEY=v"}) {
+	got := environment([]string{"PATH=/bin", "CHATKEEP_SERVER_ADMIN_TOKEN=s3cret", "KEY=v"}, map[string]string{"CHATKEEP_X": "for the server"})
+	if !slices.Equal(got, []string{"PATH=/bin", "KEY=v", "CHATKEEP_X=for the server"}) {
 		t.Errorf("%q", got)
 	}
 }

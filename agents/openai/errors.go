@@ -15,28 +15,31 @@ import (
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
 )
 
-const (
-	// maxErrorBody is how much of an error's body is read.
-	maxErrorBody = 64 << 10
-	// maxErrorText is how much of a provider's text goes into our error.
-	maxErrorText = 300
-)
+// maxErrorBody is how much of an error's body is read.
+const maxErrorBody = 64 << 10
 
 // statusError is a refusal: an HTTP status, or an error object in a success.
 type statusError struct {
 	status     int // zero if the error came without one
 	code       string
 	kind       string // the provider's "type"
-	message    string
+	param      string
+	message    string // for telling what it means; it may quote the conversation
 	retryAfter time.Duration
 }
 
+// Error says what of the refusal is for machines.
 func (e *statusError) Error() string {
-	text := strings.Join(strings.Fields(e.message), " ")
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	parts := []string{"provider refused the request"}
+	if e.status != 0 {
+		parts[0] += fmt.Sprintf(": status %d", e.status)
 	}
-	return fmt.Sprintf("provider refused: status %d, type %q, code %q: %s", e.status, e.kind, e.code, text)
+	for _, field := range []struct{ name, value string }{{"type", e.kind}, {"code", e.code}, {"param", e.param}} {
+		if word := provider.Word(field.value); word != "" {
+			parts = append(parts, field.name+" "+word)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // parseError reads an error body in any of the forms in use: OpenAI's object, a
@@ -66,6 +69,7 @@ func parseErrorValue(raw json.RawMessage) *statusError {
 	var object struct {
 		Code    json.RawMessage `json:"code"`
 		Type    json.RawMessage `json:"type"`
+		Param   json.RawMessage `json:"param"`
 		Message json.RawMessage `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
@@ -79,7 +83,7 @@ func parseErrorValue(raw json.RawMessage) *statusError {
 	if message == "" {
 		message = string(raw)
 	}
-	return &statusError{code: plain(object.Code), kind: plain(object.Type), message: message}
+	return &statusError{code: plain(object.Code), kind: plain(object.Type), param: plain(object.Param), message: message}
 }
 
 // plain returns a JSON string's text, and any other value as it is written.
@@ -126,9 +130,6 @@ func (a *Agent) classify(ctx context.Context, err error) error {
 	var refused *statusError
 	if !errors.As(err, &refused) {
 		return provider.ConnectionError(err)
-	}
-	if a.cfg.APIKey != "" { // some providers repeat the key they refuse
-		refused.message = strings.ReplaceAll(refused.message, a.cfg.APIKey, "***")
 	}
 	return &agents.Error{Kind: refused.agentKind(), RetryAfter: refused.retryAfter, Err: refused}
 }

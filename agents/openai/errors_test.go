@@ -2,11 +2,13 @@ package openai
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/agents/agenttest"
+	"github.com/chatkeep/chatkeep/internal/clock"
 )
 
 func asError(err error, target **agents.Error) bool { return errors.As(err, target) }
@@ -61,13 +63,38 @@ func TestClassification(t *testing.T) {
 	}
 }
 
-func TestErrorsHideTheKey(t *testing.T) {
-	server := agenttest.NewServer(agenttest.ServerOptions{})
-	agent, _ := newAgent(t, server, func(c *Config) { c.APIKey = "sk-secret" })
-	server.Script(agenttest.Fail(401, "", "Incorrect API key provided: sk-secret. "+strings.Repeat("长", 1000)))
-	_, err := agent.Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {})
-	if err == nil || strings.Contains(err.Error(), "sk-secret") || len(err.Error()) > 600 {
-		t.Errorf("error %v", err)
+// What a provider says in words may quote the conversation or the key: of a failure
+// only what is for machines is told.
+func TestErrorsQuoteNothing(t *testing.T) {
+	const said = "my salary is 5000"
+	for _, reply := range []agenttest.Reply{
+		agenttest.Fail(401, "invalid_api_key", "Incorrect API key provided: sk-secret. "+said),
+		agenttest.Fail(400, said, said),
+		{Status: 400, Body: `{"error":{"message":"` + said + `","type":"` + said + `","code":"bad_thing","param":"messages[1].content"}}`},
+		{Status: 500, Body: said},
+		{Status: 200, Body: `{"error":{"message":"` + said + `","type":"invalid_request_error"}}`},
+		{Status: 200, ContentType: "text/event-stream", Body: "event: error\ndata: {\"message\":\"" + said + "\"}\n\n"},
+		{Status: 200, ContentType: "text/event-stream", Body: "data: " + said + "\n\n"},
+		{FinishReason: "network_error"},
+		{Text: "half", FinishReason: "model_context_window_exceeded"},
+	} {
+		server := agenttest.NewServer(agenttest.ServerOptions{})
+		agent, _ := newAgent(t, server, func(c *Config) { c.APIKey, c.RetryBudget = "sk-secret", -1 })
+		server.Script(reply)
+		_, err := agent.Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {})
+		if err == nil || strings.Contains(err.Error(), "sk-secret") || strings.Contains(err.Error(), "salary") {
+			t.Errorf("%d %s: %v", reply.Status, reply.Body, err)
+		}
+		if strings.Contains(reply.Body, "bad_thing") && err.Error() != "agent: permanent: provider refused the request: status 400, code bad_thing, param messages[1].content" {
+			t.Errorf("the error is %q", err)
+		}
+	}
+	agent, err := New(Config{BaseURL: "http://user:pa55@127.0.0.1:1/v1?key=s3cret", Model: "m", RetryBudget: -1}, http.DefaultClient, clock.Real())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {}); err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "pa55") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

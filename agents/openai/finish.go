@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/agents/internal/provider"
 )
 
 // The finish reasons of the contract.
@@ -25,9 +26,9 @@ func (a *answer) finishReason() (string, error) {
 	case "content_filter", "sensitive", "refusal", "safety":
 		return finishFilter, nil
 	case "insufficient_system_resource", "network_error", "error": // DeepSeek, GLM, OpenRouter
-		return "", &agents.Error{Kind: agents.Transient, Err: fmt.Errorf("provider gave up: finish reason %q", a.finish)}
+		return "", &agents.Error{Kind: agents.Transient, Err: fmt.Errorf("provider gave up: finish reason %s", provider.Word(a.finish))}
 	case "model_context_window_exceeded": // GLM
-		return "", &agents.Error{Kind: agents.Overflow, Err: fmt.Errorf("finish reason %q", a.finish)}
+		return "", &agents.Error{Kind: agents.Overflow, Err: fmt.Errorf("finish reason %s", provider.Word(a.finish))}
 	default:
 		return finishStop, nil
 	}

@@ -89,6 +89,46 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// Pictures that tools gave are shown to a model that can see, behind all results of
+// their group; another one reads their names.
+func TestPicturesOfTools(t *testing.T) {
+	const a, b = "data:image/png;base64,AAAA", "data:image/png;base64,BBBB"
+	history := []*models.SessionMessage{
+		{Role: models.RoleUser, Content: "draw"},
+		{Role: models.RoleAssistant, ToolCalls: []models.ToolCall{{ID: "1", Name: "draw", Arguments: "{}"}, {ID: "2", Name: "draw", Arguments: "{}"}}},
+		{Role: models.RoleTool, ToolCallID: "1", Content: "one", Images: []string{a}},
+		{Role: models.RoleTool, ToolCallID: "2", Images: []string{b}},
+		{Role: models.RoleAssistant, ToolCalls: []models.ToolCall{{ID: "3", Name: "draw", Arguments: "{}"}}},
+		{Role: models.RoleTool, ToolCallID: "3", Content: "three", Images: []string{b}},
+	}
+	for images, want := range map[bool]string{
+		true:  "user|assistant|tool one\n[image: image/png]|tool [image: image/png]|user " + a + b + "|assistant|tool three\n[image: image/png]|user " + b,
+		false: "user|assistant|tool one\n[image: image/png]|tool [image: image/png]|assistant|tool three\n[image: image/png]",
+	} {
+		server := agenttest.NewServer(agenttest.ServerOptions{})
+		server.Script(agenttest.Say("ok"))
+		agent, _ := newAgent(t, server, func(c *Config) { c.Images = images })
+		body(t, agent, server, &agents.Request{Messages: history})
+		var got []string
+		for _, m := range server.Requests()[0].Messages {
+			line := m.Role
+			if m.Role == "tool" {
+				line += " " + m.Text()
+			}
+			parts, _ := m.Parts()
+			for _, p := range parts {
+				if p.ImageURL != nil {
+					line = strings.TrimSuffix(line, " ") + " " + p.ImageURL.URL
+				}
+			}
+			got = append(got, strings.ReplaceAll(line, " data:", "data:"))
+		}
+		if joined := strings.Join(got, "|"); joined != strings.ReplaceAll(want, " data:", "data:") {
+			t.Errorf("images %t:\n%s\nwant\n%s", images, joined, want)
+		}
+	}
+}
+
 func TestParameters(t *testing.T) {
 	// What is meant for another provider must not get to this one.
 	t.Setenv("OPENAI_API_KEY", "sk-env")

@@ -31,7 +31,7 @@ type Config struct {
 	// MaxRounds is how many times calls are run before the model must answer without
 	// tools. Default 10.
 	MaxRounds int
-	// ToolTimeout bounds a single call. Default 60 s.
+	// ToolTimeout bounds a single call of a tool that says nothing about it. Default 60 s.
 	ToolTimeout time.Duration
 	// MaxResultBytes bounds the text of a single result. Default 64 KiB.
 	MaxResultBytes int
@@ -70,18 +70,29 @@ var errNoAnswer = errors.New("toolloop: the model gave no answer in words")
 func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, model Model, emit func(agents.Event)) (*agents.Response, error) {
 	cfg = cfg.withDefaults()
 	if req.SessionKey != "" {
-		ctx = chatctx.WithSessionKey(ctx, req.SessionKey) // tools know whose turn it is from here alone
+		// Tools know whose turn it is from here alone.
+		ctx = agents.WithInboundID(chatctx.WithSessionKey(ctx, req.SessionKey), req.InboundID)
 	}
 	tools, err := load(ctx, req.Tools)
 	if err != nil {
 		return nil, err
 	}
 	l := &loop{
-		runner:   runner{cfg: cfg, clock: c, tools: tools, emit: emit, keys: newKeys(req.InboundID)},
+		runner: runner{
+			cfg: cfg, clock: c, tools: tools, emit: emit, keys: newKeys(req.InboundID), keep: req.Keep,
+			origins: map[*models.SessionMessage]*origin{},
+		},
 		ids:      newIDs(req.InboundID, req.Messages),
 		model:    model,
 		messages: slices.Clone(req.Messages),
+		question: len(req.Messages) - 1,
+		window:   req.Window,
 		response: &agents.Response{},
+	}
+	if req.Decided != nil {
+		if err := l.resume(ctx, req.Decided); err != nil {
+			return nil, err
+		}
 	}
 	for range cfg.MaxRounds {
 		done, err := l.round(ctx)
@@ -99,7 +110,10 @@ type loop struct {
 	runner   runner
 	ids      *ids
 	model    Model
-	messages []*models.SessionMessage
+	messages []*models.SessionMessage // as they are sent
+	question int                      // where among them the turn begins
+	window   int                      // in tokens; zero: not known
+	over     int                      // how many tokens of them are beyond the window
 	response *agents.Response
 }
 
@@ -115,7 +129,7 @@ func (l *loop) round(ctx context.Context) (bool, error) {
 	}
 	l.ids.repair(message.ToolCalls)
 	l.add(message)
-	results, err := l.runner.run(ctx, message.ToolCalls)
+	results, err := l.runner.run(ctx, message)
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +157,7 @@ func (l *loop) finish(message *models.SessionMessage, reason string) error {
 		return &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
 	}
 	l.add(message)
-	l.response.FinishReason = reason
+	l.response.FinishReason, l.response.Held = reason, l.runner.held
 	return nil
 }
 
@@ -153,9 +167,10 @@ const minResult = 256
 // ask calls the model. Where the turn's own results have outgrown the window they
 // are shortened, each time to a quarter, rather than the whole turn lost.
 func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, error) {
+	l.fit(ctx, tools)
 	completion, err := l.model(ctx, l.messages, tools)
 	for limit := l.runner.cfg.MaxResultBytes / 4; err != nil && agents.KindOf(err) == agents.Overflow && limit >= minResult; limit /= 4 {
-		if l.shorten(limit) {
+		if l.shorten(ctx, limit) {
 			completion, err = l.model(ctx, l.messages, tools)
 		}
 	}
@@ -169,12 +184,11 @@ func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, e
 }
 
 // shorten caps the turn's results once more and reports whether that changed any.
-func (l *loop) shorten(limit int) bool {
+func (l *loop) shorten(ctx context.Context, limit int) bool {
 	changed := false
 	for _, m := range l.response.Messages {
 		if m.Role == models.RoleTool && len(m.Content) > limit {
-			m.Content = capped(m.Content, limit)
-			changed = true
+			changed = l.runner.shorten(ctx, m, limit) || changed
 		}
 	}
 	return changed

@@ -209,7 +209,7 @@ func TestFailingToolsHarmNobody(t *testing.T) {
 			calls = append(calls, models.ToolCall{Name: tl.Spec().Name})
 		}
 		got := results(t, Config{ToolTimeout: 5 * time.Second, MaxResultBytes: 1000}, tools, calls...)
-		for i, want := range []string{"fine", "internal error", "no such file", "did not answer within 5s", "the result had 5242878 bytes", "the result had"} {
+		for i, want := range []string{"fine", "internal error", "no such file", "did not answer within 5s", "the result had 5242878 bytes", "a\uFFFDb\uFFFD"} {
 			if !strings.Contains(got[i].Content, want) {
 				t.Errorf("%s: %.80q, want %q in it", calls[i].Name, got[i].Content, want)
 			}
@@ -366,7 +366,7 @@ func (broken) Tools(context.Context) ([]agents.Tool, error) { return nil, errors
 func TestCapped(t *testing.T) {
 	for _, limit := range []int{1, 4, 7, 100, 101, 102, 103, 1000} {
 		for _, text := range []string{"", "short", strings.Repeat("长a", 200), strings.Repeat("\xf0\x9f", 300)} {
-			got := capped(text, limit)
+			got := capped(text, limit, origin{size: len(text)})
 			if !utf8.ValidString(got) {
 				t.Errorf("limit %d: %q is not valid UTF-8", limit, got)
 			}

@@ -1,13 +1,14 @@
 package toolloop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,11 @@ type runner struct {
 	tools toolbox
 	emit  func(agents.Event)
 	keys  *keys
+	// keep stores a whole result; nil: nothing does.
+	keep    func(ctx context.Context, tool, text string) (string, error)
+	origins map[*models.SessionMessage]*origin
+	// held are the calls that wait for a person.
+	held []agents.HeldCall
 	// deaf counts calls that still run long after their time was up.
 	deaf atomic.Int64
 }
@@ -47,11 +53,13 @@ type job struct {
 	name      string
 	arguments json.RawMessage
 	key       string
+	timeout   time.Duration
 }
 
-// run runs calls side by side and returns their results in the order of the
-// calls. Every call gets a result; the only error is the end of ctx.
-func (r *runner) run(ctx context.Context, calls []models.ToolCall) ([]*models.SessionMessage, error) {
+// run runs the calls of a message side by side and returns their results in the
+// order of the calls. Every call gets a result; the only error is the end of ctx.
+func (r *runner) run(ctx context.Context, message *models.SessionMessage) ([]*models.SessionMessage, error) {
+	calls := message.ToolCalls
 	results := make([]*models.SessionMessage, len(calls))
 	var jobs []job
 	for i, call := range calls {
@@ -59,14 +67,21 @@ func (r *runner) run(ctx context.Context, calls []models.ToolCall) ([]*models.Se
 		if err == nil && r.deaf.Load() >= int64(r.cfg.MaxParallel) {
 			err = errDeaf
 		}
-		if err != nil {
-			results[i] = r.message(call, refusal(err))
-			continue
+		switch {
+		case err != nil:
+			results[i] = r.message(ctx, call, refusal(err))
+		case r.tools.held[call.Name]:
+			results[i] = r.message(ctx, call, r.hold(j, message.Reasoning))
+		default:
+			j.index = i
+			jobs = append(jobs, j)
 		}
-		j.index = i
-		jobs = append(jobs, j)
 	}
+	return r.runJobs(ctx, calls, jobs, results)
+}
 
+// runJobs runs jobs and puts what comes of them among the results.
+func (r *runner) runJobs(ctx context.Context, calls []models.ToolCall, jobs []job, results []*models.SessionMessage) ([]*models.SessionMessage, error) {
 	// Buffered for all, so that a call that outlives the round can still end.
 	outcomes := make(chan outcome, len(jobs))
 	started, running := 0, 0
@@ -86,7 +101,7 @@ func (r *runner) run(ctx context.Context, calls []models.ToolCall) ([]*models.Se
 			}
 			running--
 			call := calls[end.index]
-			results[end.index] = r.message(call, end.result)
+			results[end.index] = r.message(ctx, call, end.result)
 			phase := agents.ToolDone
 			if end.result.IsError {
 				phase = agents.ToolFailed
@@ -110,7 +125,13 @@ func (r *runner) prepare(call models.ToolCall) (job, error) {
 	if err := checkArguments(r.tools.schemas[call.Name], arguments); err != nil {
 		return job{}, notRun(err)
 	}
-	return job{tool: tool, name: call.Name, arguments: arguments, key: r.keys.next(call.Name, arguments)}, nil
+	return job{
+		tool: tool, name: call.Name, arguments: arguments, key: r.keys.next(call.Name, arguments), timeout: r.timeout(tool),
+	}, nil
+}
+
+func (r *runner) timeout(tool agents.Tool) time.Duration {
+	return cmp.Or(tool.Spec().Timeout, r.cfg.ToolTimeout)
 }
 
 func notRun(err error) error {
@@ -133,14 +154,14 @@ func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
 		}
 	}()
 
-	timer := r.clock.NewTimer(r.cfg.ToolTimeout)
+	timer := r.clock.NewTimer(j.timeout)
 	defer timer.Stop()
 	select {
 	case result := <-returned:
 		outcomes <- outcome{j.index, result}
 	case <-timer.C:
 		cancel()
-		outcomes <- outcome{j.index, refusal(fmt.Errorf("the tool did not answer within %s", r.cfg.ToolTimeout))}
+		outcomes <- outcome{j.index, refusal(fmt.Errorf("the tool did not answer within %s", j.timeout))}
 		r.watch(returned, &left)
 	case <-ctx.Done():
 		outcomes <- outcome{j.index, refusal(ctx.Err())}
@@ -160,6 +181,14 @@ func (r *runner) watch(returned <-chan agents.ToolResult, left *atomic.Bool) {
 	}
 }
 
+// panicText says what a panic was without its text, which may quote what was said.
+func panicText(p any) string {
+	if err, ok := p.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T", p)
+}
+
 // errPanic is what a model learns of a tool that panicked.
 var errPanic = errors.New("the tool failed with an internal error")
 
@@ -167,7 +196,7 @@ var errPanic = errors.New("the tool failed with an internal error")
 func invoke(ctx context.Context, j job) (result agents.ToolResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "tool panicked", "tool", j.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "tool panicked", "tool", j.name, "panic", panicText(p), "stack", string(debug.Stack()))
 			result = refusal(errPanic)
 		}
 	}()
@@ -176,24 +205,4 @@ func invoke(ctx context.Context, j job) (result agents.ToolResult) {
 		return refusal(err)
 	}
 	return result
-}
-
-// errorMark begins the text of every result that is a failure.
-const errorMark = "Error: "
-
-func refusal(err error) agents.ToolResult {
-	return agents.ToolResult{Text: errorMark + err.Error(), IsError: true}
-}
-
-func (r *runner) message(call models.ToolCall, result agents.ToolResult) *models.SessionMessage {
-	text := result.Text
-	if result.IsError && !strings.HasPrefix(text, errorMark) {
-		text = errorMark + text // the protocol to the model has no other place for it
-	}
-	return &models.SessionMessage{
-		Role:       models.RoleTool,
-		ToolCallID: call.ID,
-		Content:    capped(text, r.cfg.MaxResultBytes),
-		Images:     result.Images,
-	}
 }

@@ -62,7 +62,7 @@ func checkArguments(schema, arguments json.RawMessage) (err error) {
 	}
 	// The first line names the schema, which is nothing to a model.
 	_, violations, _ := strings.Cut(broken.Error(), "\n")
-	return fmt.Errorf("the arguments do not fit the tool's schema:\n%s", capped(violations, maxViolations))
+	return fmt.Errorf("the arguments do not fit the tool's schema:\n%s", capped(violations, maxViolations, origin{size: len(violations)}))
 }
 
 // circular reports whether the schema is at fault: it refers to itself only.

@@ -16,10 +16,11 @@ type toolbox struct {
 	specs   []agents.ToolSpec
 	byName  map[string]agents.Tool
 	schemas map[string]json.RawMessage
+	held    map[string]bool // a person must approve each call
 }
 
 func load(ctx context.Context, set agents.Toolset) (toolbox, error) {
-	box := toolbox{byName: map[string]agents.Tool{}, schemas: map[string]json.RawMessage{}}
+	box := toolbox{byName: map[string]agents.Tool{}, schemas: map[string]json.RawMessage{}, held: map[string]bool{}}
 	if set == nil {
 		return box, nil
 	}
@@ -36,6 +37,7 @@ func load(ctx context.Context, set agents.Toolset) (toolbox, error) {
 			continue
 		}
 		box.byName[spec.Name], box.schemas[spec.Name] = tool, spec.Parameters
+		box.held[spec.Name] = spec.NeedsApproval
 		box.specs = append(box.specs, spec)
 	}
 	return box, nil

@@ -5,20 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/signature"
 	"github.com/chatkeep/chatkeep/models"
 )
-
-// maxErrorText is how much of a failed response's body goes into the error.
-const maxErrorText = 300
 
 // Agent asks a service of the user's. It is safe for concurrent use.
 type Agent struct {
@@ -100,13 +96,9 @@ func (a *Agent) setHeaders(h http.Header, body []byte) {
 	for name, value := range a.cfg.Headers {
 		h.Set(name, value)
 	}
-	timestamp := strconv.FormatInt(a.clock.Now().Unix(), 10)
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
-	h.Set(TimestampHeader, timestamp)
-	if a.cfg.Secret != "" {
-		h.Set(SignatureHeader, Sign(a.cfg.Secret, timestamp, body))
-	}
+	signature.Set(h, a.cfg.Secret, a.clock.Now(), body)
 }
 
 func (a *Agent) read(res *http.Response, screen *provider.Screen) (response, error) {
@@ -130,13 +122,12 @@ func (a *Agent) read(res *http.Response, screen *provider.Screen) (response, err
 	return answer, nil
 }
 
-// refusal is the failure that a status tells of.
+// refusal is the failure that a status tells of. The body may quote the conversation.
 func (a *Agent) refusal(res *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorText))
 	return &agents.Error{
 		Kind:       provider.KindOfStatus(res.StatusCode),
 		RetryAfter: provider.RetryAfter(res.Header, a.clock.Now()),
-		Err:        fmt.Errorf("webhook: status %d: %s", res.StatusCode, strings.ToValidUTF8(strings.Join(strings.Fields(string(text)), " "), "")),
+		Err:        fmt.Errorf("webhook: status %d", res.StatusCode),
 	}
 }
 

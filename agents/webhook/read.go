@@ -103,16 +103,15 @@ func (a *Agent) finish(answer response, shown string, screen *provider.Screen) (
 }
 
 // serviceError is a failure that the service itself reports; asking again is up to
-// its users.
+// its users. Its message may quote the conversation: only a code is taken over.
 func serviceError(data string) error {
 	var failure struct {
-		Message string `json:"message"`
+		Code string `json:"code"`
 	}
-	if json.Unmarshal([]byte(data), &failure) != nil {
-		failure.Message = data
+	_ = json.Unmarshal([]byte(data), &failure) // what is no JSON has no code
+	text := "service reports a failure"
+	if code := provider.Word(failure.Code); code != "" {
+		text += ": code " + code
 	}
-	if len(failure.Message) > maxErrorText {
-		failure.Message = strings.ToValidUTF8(failure.Message[:maxErrorText], "")
-	}
-	return &agents.Error{Kind: agents.Permanent, Err: fmt.Errorf("service reports: %s", failure.Message)}
+	return &agents.Error{Kind: agents.Permanent, Err: errors.New(text)}
 }

@@ -1,9 +1,6 @@
 package webhook
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/chatkeep/chatkeep/agents"
@@ -12,12 +9,6 @@ import (
 
 // version is the protocol's.
 const version = 1
-
-// The headers of a request. The timestamp is in Unix seconds.
-const (
-	TimestampHeader = "X-Chatkeep-Timestamp"
-	SignatureHeader = "X-Chatkeep-Signature"
-)
 
 // request is the body that is posted.
 type request struct {
@@ -94,13 +85,4 @@ func encode(req *agents.Request) ([]byte, error) {
 		})
 	}
 	return json.Marshal(body)
-}
-
-// Sign returns the signature header of a request: HMAC-SHA256 of the timestamp, a
-// dot and the body.
-func Sign(secret, timestamp string, body []byte) string {
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(timestamp + "."))
-	mac.Write(body)
-	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }

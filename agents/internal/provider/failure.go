@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -20,9 +22,30 @@ func ContextError(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+var machineWord = regexp.MustCompile(`^[A-Za-z0-9_.:/\[\]-]{1,64}$`)
+
+// Word returns a word that a service sent for machines to read, such as an error code,
+// and "" for anything that may be more than that. What a service says of a failure in
+// words may quote the conversation: it is neither logged nor stored.
+func Word(s string) string {
+	if machineWord.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+// withoutURL takes the address off an error of the HTTP client: it may hold a key.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
 // ConnectionError classifies a failure to reach a service or to read its answer.
 // Everything may pass except a certificate that does not hold.
 func ConnectionError(err error) error {
+	err = withoutURL(err)
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return &agents.Error{Kind: agents.Permanent, Err: err}
 	}
