@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/access"
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
@@ -46,6 +47,11 @@ type Incoming struct {
 	RejectWhenFull bool
 	// Verbatim keeps the text from being read as a command.
 	Verbatim bool
+	// Pressed is set if the message is a pressed button, which nothing can reply to.
+	Pressed bool
+	// Operator names the operator where the message is the operator's: whom access is
+	// given to, and how old a message may be, is none of its business.
+	Operator string
 }
 
 // aliasTries bounds how often a message is accepted again because another one of its
@@ -72,7 +78,7 @@ func acceptedKind(accepted *store.Accepted, err error) string {
 	switch {
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "failed"
-	case err != nil:
+	case err != nil, accepted.Limited:
 		return "refused"
 	case accepted.Duplicate || accepted.Inbound == nil:
 		return "duplicate"
@@ -119,18 +125,25 @@ type acceptance struct {
 	now      time.Time
 	kind     models.InboundKind
 	delay    time.Duration
-	refusal  text.ID // what the sender of a refused message is told; empty: nothing
+	routed   *key.Key // the session that a decision goes to; nil: its sender's own
+	refusal  text.ID  // what the sender of a refused message is told; empty: nothing
+	verdict  access.Verdict
 }
 
 // request settles everything about the message: kind, session, target, order.
 func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) {
 	m := a.in.Message
-	env := envelope{Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled, Slot: a.in.Slot}
+	env := envelope{
+		Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled, Slot: a.in.Slot, Pressed: a.in.Pressed, Operator: a.in.Operator,
+	}
 	if env.AgentID == "" {
 		env.AgentID = a.chat.Agent
 	}
 	users := append([]string{m.Sender.ID}, m.Sender.AltIDs...)
-	env.Admin = a.chat.Access.IsAdmin(users...)
+	env.Admin = a.in.Operator != "" || a.chat.Access.IsAdmin(users...)
+	if err := a.judge(ctx, &env, users); err != nil {
+		return nil, err
+	}
 
 	aliases, err := a.resolveThread(ctx)
 	if err != nil {
@@ -144,7 +157,11 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	if row.ID == "" {
 		row.ID = models.NewID("inb")
 	}
-	a.classify(&row, &env, users)
+	refusedWord := false
+	if a.verdict == access.Allowed && a.in.Operator == "" {
+		env.Message, refusedWord = a.settings.Words.incoming(m)
+	}
+	a.classify(&row, &env, refusedWord)
 	if err := a.limit(&row, &env); err != nil {
 		return nil, err
 	}
@@ -152,6 +169,14 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	k, err := a.deriveKey(&env)
 	if err != nil {
 		return nil, err
+	}
+	if err := a.routeDecision(ctx, &env, k); err != nil {
+		return nil, err
+	}
+	if a.routed != nil {
+		if k, err = a.deriveKey(&env); err != nil {
+			return nil, err
+		}
 	}
 	row.SessionKey = k.String()
 	if traits := a.traits(); traits.OrderWindow > 0 {
@@ -164,24 +189,45 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	return &store.AcceptRequest{
 		Inbound: row, DedupKeys: a.dedupKeys(row.SessionKey), Fingerprint: fingerprint[:],
 		RunAgain: a.in.RunAgain, Delay: a.delay, Aliases: aliases,
-		Cap: a.settings.Queue.Cap, Reject: a.in.RejectWhenFull,
+		Cap: a.settings.Queue.Cap, Reject: a.in.RejectWhenFull, Rate: a.rate(&env),
 		Interrupt: a.settings.Queue.Mode == Interrupt && a.kind == models.KindMessage, Same: samePlace,
 		Notice: a.overflowNotice,
 	}, nil
 }
 
+// judge decides whether the sender may use the bot here. Bots may not, whoever they are.
+func (a *acceptance) judge(ctx context.Context, env *envelope, users []string) (err error) {
+	m := a.in.Message
+	a.verdict = access.Allowed
+	if a.in.Operator != "" || m.Sender.IsBot {
+		return nil
+	}
+	a.verdict, err = a.g.admit(ctx, a.chat.Access, a.in.Channel, a.in.Account, env.direct(), m.Chat.ID, users)
+	return err
+}
+
 // classify decides what the message asks for.
-func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string) {
+func (a *acceptance) classify(row *models.Inbound, env *envelope, refusedWord bool) {
 	m := a.in.Message
 	refuse := func(why string) {
 		row.Kind, row.Code, row.Error = models.KindIgnored, models.CodeForbidden, why
 	}
 	switch {
-	case !a.chat.Access.Allows(env.direct(), m.Chat.ID, users...):
+	case a.in.Operator != "":
+	case a.verdict != access.Allowed:
 		refuse("the sender may not use this bot")
+		env.Message = bare(m)
 		return
 	case m.Sender.IsBot:
 		refuse("the sender is a bot")
+		env.Message = bare(m)
+		return
+	case refusedWord:
+		refuse(wordRefused)
+		env.Message = bare(m)
+		if env.direct() || m.Mentioned {
+			a.refusal = text.WordRefused
+		}
 		return
 	case !env.direct() && a.chat.RequireMention && !m.Mentioned:
 		if a.chat.Observe {
@@ -189,7 +235,7 @@ func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string
 			return
 		}
 		refuse("talk that is not addressed to the bot is not kept here")
-		env.Message = &adapters.Message{ID: m.ID, Chat: m.Chat, Sender: m.Sender, SentAt: m.SentAt}
+		env.Message = bare(m)
 		return
 	case a.tooOld():
 		row.Kind, env.TooOld = models.KindObserved, true
@@ -204,7 +250,7 @@ func (a *acceptance) classify(row *models.Inbound, env *envelope, users []string
 	if a.in.Verbatim {
 		return
 	}
-	if cmd, ok := command.Parse(m.Text); ok {
+	if cmd, ok := command.Parse(env.Message.Text); ok {
 		row.Kind, env.Command = models.KindCommand, &cmd
 	}
 }
@@ -253,6 +299,9 @@ func (a *acceptance) deriveKey(env *envelope) (key.Key, error) {
 		Scopes: a.chat.Scopes, IsolateMembers: a.chat.IsolateMembers, Identities: a.settings.Identities,
 	}
 	k := a.in.Key
+	if a.routed != nil {
+		k = a.routed
+	}
 	if k == nil {
 		derived, err := key.DeriveAPI(key.APIRequest{
 			Request: r, Scope: a.in.Scope, ScopeID: a.in.ScopeID, AllowScopes: a.chat.AllowScopes,
@@ -343,7 +392,7 @@ func (a *acceptance) overflowNotice(superseded []*models.Inbound) []*models.Deli
 			continue
 		}
 		chat, _ := a.settings.Chat(first.Channel, first.Account, env.Message.Chat.ID)
-		say := text.Say(text.Choose(chat.Language, env.Message.Text), text.QueueOverflow, dropped)
+		say := text.Say(langOf(chat, env.Message), text.QueueOverflow, dropped)
 		out = append(out, a.g.notices(first, env, say)...)
 	}
 	return out
@@ -366,10 +415,14 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 	in := accepted.Inbound
 	switch {
 	case in == nil:
+	case accepted.Limited:
+		a.tellLimited(in)
 	case accepted.Duplicate && !in.State.Final():
 		g.hub.Reopened(in.ID) // it may run again: an earlier outcome does not count
 		g.pool.Nudge()
 	case accepted.Duplicate:
+	case in.Kind == models.KindIgnored && a.verdict != access.Allowed:
+		a.tellStranger(in)
 	case in.Kind == models.KindIgnored && a.refusal != "":
 		a.sayRefused(in)
 	case in.Kind == models.KindMessage:
@@ -385,7 +438,7 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 // sayRefused answers a message that was refused with one polite line.
 func (a *acceptance) sayRefused(in *models.Inbound) {
 	env := &envelope{Message: a.in.Message, Pulled: a.in.Pulled}
-	notices := a.g.notices(in, env, text.Say(text.Choose(a.chat.Language, ""), a.refusal))
+	notices := a.g.notices(in, env, text.Say(langOf(a.chat, a.in.Message), a.refusal))
 	a.g.background.start(func(ctx context.Context) {
 		if len(notices) == 0 {
 			return

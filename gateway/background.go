@@ -41,6 +41,19 @@ func (b *background) start(work func(ctx context.Context)) {
 	}
 }
 
+// wait returns once no work is going on, or ctx ends.
+func (b *background) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.wg.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // stop cancels the work and waits for it.
 func (b *background) stop() {
 	b.mu.Lock()

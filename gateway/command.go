@@ -91,14 +91,14 @@ func (g *Gateway) giveUpCommand(ctx context.Context, in *models.Inbound, o store
 			return o, nil, nil //nolint:nilerr // it is given up because it cannot be read
 		}
 		chat, _ := g.settings.Load().Chat(in.Channel, in.Account, env.Message.Chat.ID)
-		return o, g.notices(in, env, text.Say(text.Choose(chat.Language, env.Message.Text), say, complaintCode(in.ID))), nil
+		return o, g.notices(in, env, text.Say(langOf(chat, env.Message), say, complaintCode(in.ID))), nil
 	})
 }
 
 // complaintCode is the short code by which a user's complaint is found in the log.
 func complaintCode(inboundID string) string { return "E-" + inboundID[max(0, len(inboundID)-6):] }
 
-// finishCommand gives a command its outcome and sends what is to be said, in one
+// finishCommand gives a command its outcome (none: it became a turn) and sends what is to be said, in one
 // commit with whatever end does. It does nothing if the command has its outcome.
 func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 	end func(store.SessionTx, *models.Inbound, time.Time) (store.Outcome, []*models.Delivery, error),
@@ -117,7 +117,7 @@ func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 		}
 		now := g.now()
 		outcome, deliveries, err := end(tx, first, now)
-		if err != nil {
+		if err != nil || outcome.State == "" { // it became a turn
 			return err
 		}
 		if err := tx.Finish([]string{in.ID}, outcome, now); err != nil {
@@ -154,11 +154,23 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	m := env.Message
 	s := g.settings.Load()
 	chat, _ := s.Chat(in.Channel, in.Account, m.Chat.ID)
-	lang := text.Choose(chat.Language, m.Text)
+	lang := langOf(chat, m)
 
 	var notes []*models.Note
 	if cmd.ReadsNotes {
 		if notes, err = g.store.Notes(ctx, in.SessionKey, models.MaxNotes); err != nil {
+			return nil, err
+		}
+	}
+	var history *command.History
+	if cmd.ReadsHistory {
+		if history, err = g.history(ctx, in.SessionKey, env.Command.Args); err != nil {
+			return nil, err
+		}
+	}
+	summary := &command.Summary{Running: g.summaries.runs(in.SessionKey)}
+	if cmd.ReadsSummary {
+		if summary, err = g.plannedSummary(ctx, in.SessionKey); err != nil {
 			return nil, err
 		}
 	}
@@ -170,23 +182,50 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 			Background: cmp.Or(env.Background, in.SessionKey),
 			Channel:    in.Channel, Account: in.Account, ChatID: m.Chat.ID, SenderID: m.Sender.ID,
 			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
-			Admin: env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes,
+			Models: s.Agents[env.AgentID].models(), Roles: s.Roles, HelpText: s.Help[lang],
+			SenderName: m.Sender.Name, InboundID: in.ID, Operator: env.Operator, Decides: env.Decides, Allowance: s.allowance(in, env, now),
+			Admin: env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes, History: history, Summary: *summary,
+		}
+		was, err := tx.Use(now)
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // the session may not have begun
+			return store.Outcome{}, nil, err
 		}
 		slot, ended := tx.CurrentSlot(), store.Outcome{}
 		answer, err := g.safeRun(cmd, call)
 		if err != nil {
 			return ended, nil, err
 		}
+		if call.Decided != nil {
+			return ended, nil, promote(tx, in, env, call.Decided, lang)
+		}
 		if rebound, err = rebind(call, slot); err != nil {
 			return ended, nil, err
 		}
 		ended = store.Outcome{State: models.InboundDone, FinishReason: "stop", Reply: commandReply(answer)}
-		return ended, g.deliveries(in, env, answer, models.DeliveryAnswer), nil
+		if env.Operator != "" { // who does not read the chat
+			return ended, nil, nil
+		}
+		said := g.deliveries(in, env, answer, models.DeliveryAnswer)
+		if was == models.SessionArchived {
+			restored := text.Say(lang, text.SessionRestored)
+			ended.Reply.Notices = []string{restored}
+			said = append(said, g.notices(in, env, restored)...)
+		}
+		return ended, said, nil
 	})
 	if err != nil || call == nil {
 		return first, err
 	}
 	g.ended(call.Ended)
+	if call.Admitted != nil {
+		g.tellDecided(ctx, call.Admitted)
+	}
+	if call.StopSummary {
+		g.summaries.stop(in.SessionKey)
+	}
+	if call.Compaction != nil {
+		g.summarise(in, env, lang, *call.Compaction)
+	}
 	for _, id := range rebound {
 		g.hub.Reopened(id)
 	}
@@ -194,7 +233,10 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	if call.Requeued != "" {
 		g.hub.Reopened(call.Requeued)
 	}
-	if call.Requeued != "" || len(rebound) > 0 {
+	if call.Decided != nil {
+		g.hub.Reopened(in.ID)
+	}
+	if call.Requeued != "" || len(rebound) > 0 || call.Decided != nil {
 		g.pool.Nudge()
 	}
 	return nil, nil

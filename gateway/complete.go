@@ -5,8 +5,11 @@ import (
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/gateway/limit"
+	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // Complete asks an agent without a session: nothing is stored, and the end of ctx
@@ -21,16 +24,80 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 		prompt := window.Template(agent.SystemPrompt, window.Values{Now: g.promptTime(s)})
 		messages = append([]*models.SessionMessage{{Role: models.RoleSystem, Content: prompt}}, messages...)
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, agent.Timeout, errTurnTimeout)
+	messages, err := s.Words.asked(messages)
+	if err != nil {
+		return nil, fmt.Errorf("complete: %w", err)
+	}
+	budgets, err := g.agentBudget(ctx, s, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("complete: %w", err)
+	}
+	bounded, cancel := withTurnTimeout(ctx, agent.Timeout)
 	defer cancel()
+	if agent.Images {
+		messages = g.withImages(bounded, messages)
+	}
+	shown := s.Words.show(emit)
 	response, err := agent.Agent.Respond(bounded, &agents.Request{
 		AgentID: agentID, Messages: messages, Stream: stream, MaxTokens: agent.MaxTokens,
-	}, emit)
+	}, shown.event)
 	if err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
 	}
 	if response == nil || len(response.Messages) == 0 {
 		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Permanent, Err: errNoAnswer})
 	}
+	g.completed(ctx, s, &agent, budgets, used(response, tokensOf(messages)))
+	if s.Words.answering(response.Messages) {
+		g.metrics.Refused("word_out")
+		return nil, fmt.Errorf("complete: %w", ErrWordRefused)
+	}
+	shown.end()
 	return response, nil
+}
+
+func tokensOf(messages []*models.SessionMessage) (n int) {
+	for _, m := range messages {
+		n += tokens.Message(m, nil)
+	}
+	return n
+}
+
+// agentBudget returns what a call without a session counts against, or
+// [ErrBudgetExceeded].
+func (g *Gateway) agentBudget(ctx context.Context, s *Settings, agentID string) ([]store.Budget, error) {
+	budgets := s.Limits.Budgets(s.day(g.now()), limit.Use{Agent: agentID})
+	if len(budgets) == 0 {
+		return nil, nil
+	}
+	spent, err := g.store.Spent(ctx, budgets)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range s.Limits.Standings(budgets, spent) {
+		if b.Exceeded() {
+			g.metrics.Refused("budget_" + string(b.Kind))
+			return nil, ErrBudgetExceeded
+		}
+	}
+	return budgets, nil
+}
+
+// completed counts what a call without a session cost. It is nobody's, and leaves no
+// trace but these numbers.
+func (g *Gateway) completed(ctx context.Context, s *Settings, agent *Agent, budgets []store.Budget, u models.Usage) {
+	g.metrics.Tokens(agent.ID, u.PromptTokens, u.CompletionTokens)
+	var spending []store.Spending
+	for _, b := range budgets {
+		spending = append(spending, store.Spending{Budget: b, Tokens: int64(u.PromptTokens) + int64(u.CompletionTokens)})
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
+	defer cancel()
+	err := g.store.AddUsage(bounded, []store.UsageEntry{{
+		Day: s.day(g.now()), AgentID: agent.ID, Model: agent.Model,
+		UsageCount: store.UsageCount{PromptTokens: int64(u.PromptTokens), CompletionTokens: int64(u.CompletionTokens), Turns: 1},
+	}}, spending)
+	if err != nil {
+		g.log.Error("the usage of a completion could not be counted", "agent", agent.ID, "error", err)
+	}
 }

@@ -33,6 +33,7 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 	if err != nil {
 		return nil, r.unreadable(ctx, err)
 	}
+	r.restored = r.env.Run == nil && stored.Session != nil && stored.Session.State == models.SessionArchived
 	if refused := r.checkSlot(stored); refused != nil {
 		return nil, refused
 	}
@@ -45,31 +46,76 @@ func (r *turn) request(ctx context.Context) (*agents.Request, *result) {
 		return nil, r.unreadable(ctx, err)
 	}
 	users, err := r.userMessages(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return nil, r.unreadable(ctx, err)
+	case errors.Is(err, ErrWordRefused):
+		return nil, failed(models.InboundIgnored, models.CodeForbidden, wordRefused, text.Say(r.lang, text.WordRefused))
+	case err != nil:
 		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
 	}
-	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
-	in.History = append(in.History, seed...)
-	in.Observed = observed
-	out, users, err := r.fit(in, users)
-	r.stored = slices.Concat(seed, observed, users)
+	r.added = added{seed: seed, observed: observed, users: users}
+	r.offered = r.g.offer(ctx, &r.agent, stored.Slot)
+	if len(r.offered.left) > 0 {
+		r.g.log.Warn("tools are left out: what describes them is more than the context has room for",
+			"agent", r.agent.ID, "inbound", r.head.ID, "tools", r.offered.left)
+	}
+	out, err := r.build(stored, 0)
+	if err == nil && r.compactFirst(ctx, stored, out) {
+		if stored, err = r.g.loadContext(ctx, r.settings, r.head.SessionKey, r.head.Slot); err != nil {
+			return nil, r.unreadable(ctx, err)
+		}
+		out, err = r.build(stored, 0)
+	}
 	if errors.Is(err, window.ErrTooLarge) {
 		return nil, failed(models.InboundFailed, models.CodeTooLarge, oneLine(err.Error()), text.Say(r.lang, text.TooLarge))
 	}
 	if err != nil {
 		return nil, failed(models.InboundFailed, models.CodeAgentFailed, oneLine(err.Error()), text.Say(r.lang, text.AgentFailed, r.code()))
 	}
+	return r.ask(ctx, stored, out)
+}
+
+// added is what a turn adds to its session before the answer, oldest first.
+type added struct{ seed, observed, users []*models.SessionMessage }
+
+func (a added) all() []*models.SessionMessage { return slices.Concat(a.seed, a.observed, a.users) }
+
+// build makes the turn's context of what is stored and what the turn adds, in at most
+// so many tokens; zero: as the settings say.
+func (r *turn) build(stored *store.SessionContext, most int) (*window.Output, error) {
+	in := r.g.windowInput(r.settings, &r.agent, r.chat, stored, r.env)
+	in.History = append(in.History, r.added.seed...)
+	in.Observed, in.Limits.Tools = r.added.observed, r.offered.tokens
+	if most > 0 {
+		in.Limits.MaxTokens = most
+	}
+	out, users, err := r.fit(in, r.added.users)
+	r.added.users, r.room = users, in.Room()
+	return out, err
+}
+
+// ask is the request for an answer to what a context holds.
+func (r *turn) ask(ctx context.Context, stored *store.SessionContext, out *window.Output) (_ *agents.Request, refused *result) {
+	r.asked, r.decided = out, out.Decisions
 	m := r.env.Message
 	request := &agents.Request{
 		InboundID: r.head.ID, SessionKey: r.head.SessionKey, Slot: r.head.Slot, AgentID: r.agent.ID,
 		Channel: r.head.Channel, Account: r.head.Account,
 		Chat:   agents.Chat{ID: m.Chat.ID, Type: string(m.Chat.Type), Name: m.Chat.Name, ThreadID: m.Chat.ThreadID},
 		Sender: agents.Sender{ID: m.Sender.ID, Name: m.Sender.Name},
-		Text:   ownWords(users), Messages: out.Models(), Tools: r.agent.Tools, Stream: true, MaxTokens: r.agent.MaxTokens,
+		Text:   ownWords(r.added.users), Messages: out.Models(), Tools: r.offered.tools, Stream: true, MaxTokens: r.agent.MaxTokens,
+		Window: r.room,
+	}
+	request.Keep = r.keepResult
+	var err error
+	if request.Decided, err = r.decidedCall(ctx); err != nil {
+		return nil, r.unreadable(ctx, err)
 	}
 	request.Variables = stored.Variables
 	if stored.Session != nil {
 		request.Model = stored.Session.Model
+		r.model = stored.Session.Model
 	}
 	return request, nil
 }
@@ -134,7 +180,8 @@ func (g *Gateway) windowInput(s *Settings, agent *Agent, chat ChatSettings, stor
 	}
 	in := window.Input{
 		History: stored.Messages,
-		Limits:  window.Limits{MaxMessages: s.MaxMessages, MaxTokens: tokenLimit(s, agent), Window: agent.ContextWindow},
+		Pruning: s.Pruning, Forms: formsOf(stored), Cold: s.Pruning.Cold(stored.ModelAt, g.now()),
+		Limits: window.Limits{MaxMessages: s.MaxMessages, MaxTokens: s.MaxTokens, Window: agent.ContextWindow, Answer: answerRoom(agent)},
 	}
 	if session := stored.Session; session != nil {
 		if session.SystemPrompt != "" {
@@ -164,7 +211,7 @@ func optionalMessages(stored *store.SessionContext) []*models.SessionMessage {
 	if s := stored.Slot; s != nil && s.Mode == models.SlotFocused && s.Focused != nil && s.Focused.SummaryOverride != "" {
 		return out
 	}
-	return append(out, stored.Summary)
+	return append(out, titledSummary(stored.Summary))
 }
 
 // promptTime is what {{now}} stands for in a system prompt.
@@ -172,21 +219,22 @@ func (g *Gateway) promptTime(s *Settings) string {
 	return g.now().In(s.Location).Format("2006-01-02 15:04 Monday MST")
 }
 
-// tokenLimit is what a context may hold: the smaller of the session's limit and
-// the agent's window less the room for its answer.
+// tokenLimit is what a context may hold: the smaller of the session's limit and the
+// agent's window less the room for its answer.
 func tokenLimit(s *Settings, agent *Agent) int {
 	limit := s.MaxTokens
-	if agent.ContextWindow > 0 {
-		reserve := agent.MaxTokens
-		if reserve <= 0 {
-			reserve = min(answerReserve, agent.ContextWindow/8)
-		}
-		free := agent.ContextWindow - reserve
-		if limit <= 0 || free < limit {
-			limit = free
-		}
+	if free := agent.ContextWindow - answerRoom(agent); agent.ContextWindow > 0 && (limit <= 0 || free < limit) {
+		limit = free
 	}
 	return limit
+}
+
+// answerRoom is what an agent's window keeps free for the answer.
+func answerRoom(agent *Agent) int {
+	if agent.MaxTokens > 0 {
+		return agent.MaxTokens
+	}
+	return min(answerReserve, agent.ContextWindow/8)
 }
 
 // seed returns a copy of the turn that a new thread grew out of.
@@ -201,9 +249,9 @@ func (r *turn) seed(ctx context.Context, stored *store.SessionContext) ([]*model
 		if messages, err = r.g.store.TurnMessages(ctx, in.ID); err == nil {
 			copies := models.CloneMessages(messages)
 			for _, m := range copies {
-				m.ID = models.NewMessageID(r.g.now())
+				m.ID, m.Seq = models.NewMessageID(r.g.now()), 0
 			}
-			return copies, nil
+			return r.g.withhold(ctx, r.settings, r.head.SessionKey, copies)
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
@@ -226,19 +274,24 @@ func (r *turn) observed(ctx context.Context, after int64) ([]*models.SessionMess
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*models.SessionMessage, 0, len(rows))
 	for _, in := range rows {
-		env, err := decodeEnvelope(in)
-		if err != nil {
-			r.g.log.Error("observed message cannot be read", "inbound", in.ID, "error", err)
-			continue
-		}
 		r.observedThrough = max(r.observedThrough, in.Seq)
+	}
+	rows, envelopes, err := r.heardObserved(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*models.SessionMessage, 0, len(rows))
+	for i, in := range rows {
+		env := envelopes[i]
 		if env.TooOld {
 			r.tooOld++
 		}
 		m := r.userMessage(in, env, env.Message.Text, nil)
 		m.Observed = true
+		if env.Own {
+			m.Role = models.RoleAssistant
+		}
 		out = append(out, m)
 	}
 	return out, nil
@@ -258,8 +311,15 @@ func (r *turn) userMessages(ctx context.Context) ([]*models.SessionMessage, erro
 			env = r.env
 		}
 		r.enrich(ctx, env)
+		if err := r.withholdQuote(ctx, in, env.Message); err != nil {
+			return nil, err
+		}
 		content, images := r.read(ctx, env, env.Message.Text)
-		out = append(out, r.userMessage(in, env, content, images))
+		m := r.userMessage(in, env, content, images)
+		if env.Run == nil && r.settings.Words.reading(m) {
+			return nil, ErrWordRefused
+		}
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -276,14 +336,14 @@ func ownWords(users []*models.SessionMessage) string {
 func (r *turn) userMessage(in *models.Inbound, env *envelope, content string, images []string) *models.SessionMessage {
 	m := &models.SessionMessage{
 		ID: models.NewMessageID(r.g.now()), Slot: r.head.Slot, Role: models.RoleUser, Content: content, Images: images,
-		SenderID: env.Message.Sender.ID, SenderName: env.Message.Sender.Name,
+		SenderID: env.Message.Sender.ID, SenderName: env.Message.Sender.Name, SenderAltIDs: env.Message.Sender.AltIDs,
 		PlatformMessageID: in.PlatformMessageID, CreatedAt: in.ReceivedAt,
 	}
 	if q := env.Message.Quote; q != nil && q.Text != "" {
-		m.Quote = &models.Quote{Sender: q.SenderName, Text: q.Text}
+		m.Quote = &models.Quote{Sender: q.SenderName, SenderID: q.SenderID, Text: q.Text}
 	}
 	clean(m)
-	m.TokenCount = tokens.Message(m, nil)
+	m.TokenCount = tokens.Message(m, r.g.counter.AtLeast)
 	return m
 }
 

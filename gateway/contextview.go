@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -17,6 +18,7 @@ type ContextView struct {
 	Limit    int              `json:"limit"`
 	Messages []ContextMessage `json:"messages"`
 	Omitted  ContextOmitted   `json:"omitted"`
+	Tools    ContextTools     `json:"tools"`
 }
 
 // ContextMessage is one message of a [ContextView].
@@ -27,14 +29,22 @@ type ContextMessage struct {
 	ToolCallID  string            `json:"toolCallId"`
 	Tokens      int               `json:"tokens"`
 	Seq         int64             `json:"seq"`
-	Pruned      window.Pruned     `json:"pruned"`
+	Pruned      prune.Pruned      `json:"pruned"`
 	IsCompacted bool              `json:"isCompacted"`
 }
 
-// ContextOmitted counts what the limits cut off.
+// ContextOmitted counts what the limits cut off, and tool calls that pruning leaves out.
 type ContextOmitted struct {
 	Messages int `json:"messages"`
 	Tokens   int `json:"tokens"`
+}
+
+// ContextTools is what the model is offered beside the messages.
+type ContextTools struct {
+	Count  int `json:"count"`
+	Tokens int `json:"tokens"`
+	// Left are the names of tools for which there is no room.
+	Left []string `json:"left"`
 }
 
 // Context returns what the next turn of a slot would send; [store.ErrNotFound]
@@ -56,13 +66,16 @@ func (g *Gateway) Context(ctx context.Context, key, slot string) (*ContextView, 
 	if in.Observed, err = next.observed(ctx, stored.ObservedSeq); err != nil {
 		return nil, err
 	}
+	offered := g.offer(ctx, &next.agent, stored.Slot)
+	in.Limits.Tools = offered.tokens
 	out, err := window.Build(in)
 	if err != nil {
 		return nil, err
 	}
 	view := &ContextView{
-		Slot: slot, Tokens: out.Tokens, Limit: in.Limits.MaxTokens, Messages: make([]ContextMessage, len(out.Messages)),
+		Slot: slot, Tokens: out.Tokens, Limit: out.Limit, Messages: make([]ContextMessage, len(out.Messages)),
 		Omitted: ContextOmitted{out.Omitted.Messages, out.Omitted.Tokens},
+		Tools:   ContextTools{Count: offered.count, Tokens: offered.tokens, Left: append([]string{}, offered.left...)},
 	}
 	for i, m := range out.Messages {
 		calls := m.Message.ToolCalls

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
@@ -18,6 +17,8 @@ type Change struct {
 	Changed int  `json:"changed"`
 	Skipped int  `json:"skipped"`
 	DryRun  bool `json:"dryRun"`
+	// Reason says why something was left alone.
+	Reason string `json:"reason,omitempty"`
 }
 
 // errDryRun rolls a transaction back after it has counted.
@@ -49,9 +50,19 @@ func (g *Gateway) change(ctx context.Context, key string, dryRun bool, do func(t
 	return c, nil
 }
 
-// Cancel ends everything that runs or waits in a session.
+// changeAll is change for what leaves nothing that is worth a summary which is being
+// made: where it is made elsewhere, its commit finds out.
+func (g *Gateway) changeAll(ctx context.Context, key string, dryRun bool, do func(tx store.SessionTx, c *Change) ([]*models.Inbound, error)) (Change, error) {
+	c, err := g.change(ctx, key, dryRun, do)
+	if err == nil && !dryRun {
+		g.summaries.stop(key)
+	}
+	return c, err
+}
+
+// Cancel ends everything that runs or waits in a session, a summary too.
 func (g *Gateway) Cancel(ctx context.Context, key string, dryRun bool) (Change, error) {
-	return g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
+	return g.changeAll(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		pending, err := tx.Pending()
 		if err != nil {
 			return nil, err
@@ -68,7 +79,7 @@ func (g *Gateway) Cancel(ctx context.Context, key string, dryRun bool) (Change, 
 // Reset starts an empty context in the current slot; what was there can be
 // restored for a while. Changed counts the messages set aside.
 func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, error) {
-	return g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
+	return g.changeAll(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		if _, err := tx.Session(); err != nil {
 			return nil, err
 		}
@@ -137,7 +148,7 @@ func (g *Gateway) Activate(ctx context.Context, key string, dryRun bool) (Change
 			return nil, err
 		}
 		if s.State == models.SessionActive {
-			c.Skipped = 1
+			c.Skipped, c.Reason = 1, "active already"
 			return nil, nil
 		}
 		c.Changed, s.State = 1, models.SessionActive
@@ -147,7 +158,7 @@ func (g *Gateway) Activate(ctx context.Context, key string, dryRun bool) (Change
 
 // Delete makes a session unreadable at once; a job erases it.
 func (g *Gateway) Delete(ctx context.Context, key string, dryRun bool) (Change, error) {
-	return g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
+	c, err := g.changeAll(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		pending, err := tx.Pending()
 		if err != nil {
 			return nil, err
@@ -163,8 +174,16 @@ func (g *Gateway) Delete(ctx context.Context, key string, dryRun bool) (Change, 
 		for _, in := range pending {
 			in.State, in.Code = models.InboundSuperseded, models.CodeSuperseded
 		}
-		return pending, tx.Delete(g.now())
+		if err := tx.Delete(g.now()); err != nil {
+			return nil, err
+		}
+		g.crash(CrashBeforeDelete)
+		return pending, nil
 	})
+	if err == nil {
+		g.crash(CrashAfterDelete)
+	}
+	return c, err
 }
 
 func (g *Gateway) supersedePending(tx store.SessionTx, why string) ([]*models.Inbound, error) {
@@ -223,98 +242,4 @@ func (g *Gateway) RetryDelivery(ctx context.Context, id string) (*models.Deliver
 	}
 	g.outbox.nudge()
 	return d, nil
-}
-
-// Push is a message from outside that is sent into a chat.
-type Push struct {
-	Channel        string
-	Account        string
-	Target         models.Target
-	Text           string
-	IdempotencyKey string
-	// Remember makes the text part of the chat's session once it is delivered.
-	Remember bool
-}
-
-// Push stores a message for sending and returns the ids of its pieces.
-func (g *Gateway) Push(ctx context.Context, p Push) ([]string, error) {
-	adapter := g.sender(p.Channel, p.Account)
-	if adapter == nil || p.Channel == key.ChannelTask {
-		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, p.Channel, p.Account)
-	}
-	if err := g.knownChat(ctx, &p); err != nil {
-		return nil, fmt.Errorf("push: %w", err)
-	}
-	proto := models.Delivery{
-		Channel: p.Channel, Account: p.Account, Target: p.Target,
-		State: models.DeliveryPending, Kind: models.DeliveryPush, CreatedAt: g.now(),
-	}
-	var session *models.Session
-	if p.Remember {
-		var err error
-		if session, err = g.chatSession(p.Channel, p.Account, p.Target); err != nil {
-			return nil, err
-		}
-		proto.SessionKey = session.Key
-	}
-	all := pieces(proto, adapter.Render(adapters.Answer{Text: p.Text, Target: p.Target, Kind: models.DeliveryPush})...)
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: the text is empty", store.ErrInvalid)
-	}
-	dedup := ""
-	if p.IdempotencyKey != "" {
-		dedup = "push\x00" + p.Channel + "\x00" + p.Account + "\x00" + p.IdempotencyKey
-	}
-	fresh, err := g.store.Enqueue(ctx, all, dedup, session)
-	if err != nil {
-		return nil, fmt.Errorf("push: %w", err)
-	}
-	if !fresh {
-		all = all[:1] // the first delivery of the first push
-	}
-	g.outbox.nudge()
-	ids := make([]string, len(all))
-	for i, d := range all {
-		ids[i] = d.ID
-	}
-	return ids, nil
-}
-
-// knownChat makes the target that of a direct chat if its chat is known to be one: a
-// chat id alone does not tell.
-func (g *Gateway) knownChat(ctx context.Context, p *Push) error {
-	if p.Target.ChatID == "" || p.Target.Direct || p.Target.ThreadID != "" {
-		return nil
-	}
-	known, err := g.store.AnsweredTarget(ctx, p.Channel, p.Account, p.Target.ChatID)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	case known.Direct:
-		p.Target.Direct, p.Target.UserID = true, known.UserID
-	}
-	return nil
-}
-
-// chatSession names the session that a message to the target belongs to: the one
-// that a person's message from there would be part of.
-func (g *Gateway) chatSession(channel, account string, t models.Target) (*models.Session, error) {
-	s := g.settings.Load()
-	chat, ok := s.Chat(channel, account, t.ChatID)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, channel, account)
-	}
-	k, err := key.DeriveBackground(key.Request{
-		AgentID: chat.Agent, Channel: channel, Account: account, Direct: t.Direct,
-		ChatID: t.ChatID, UserID: t.UserID, ThreadID: t.ThreadID, Scopes: chat.Scopes, Identities: s.Identities,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &models.Session{
-		Key: k.String(), AgentID: k.AgentID, Channel: channel, Account: account, Scope: k.Scope, ScopeID: k.ScopeID,
-		State: models.SessionActive, CurrentSlot: models.DefaultSlot,
-	}, nil
 }

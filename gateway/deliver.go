@@ -331,10 +331,9 @@ func (d *deliverer) plainly(ctx context.Context, adapter adapters.Adapter, m *mo
 // refused decides what follows from a failed attempt.
 func (d *deliverer) refused(ctx context.Context, m *models.Delivery, e *adapters.SendError, r *store.DeliveryResult) {
 	r.State, r.Error = models.DeliveryPending, oneLine(e.Error())
-	pause := retryPause(m.Attempts)
+	pause := max(e.RetryAfter, retryPause(m.Attempts))
 	switch e.Kind {
-	case adapters.RateLimited:
-		pause = max(e.RetryAfter, pause)
+	case adapters.Retry, adapters.RateLimited:
 	case adapters.Unavailable:
 		pause, r.CountAttempt = max(e.RetryAfter, unavailablePause), false
 	case adapters.Unknown:

@@ -29,6 +29,17 @@ type envelope struct {
 	TooOld bool `json:"tooOld,omitempty"`
 	// Pulled is set if the answer is fetched by whoever waits for it, not sent.
 	Pulled bool `json:"pulled,omitempty"`
+	// Pressed is set if the message is a pressed button: nothing of the platform's can be
+	// replied to.
+	Pressed bool `json:"pressed,omitempty"`
+	// Operator is who says the message where that is the operator; else empty.
+	Operator string `json:"operator,omitempty"`
+	// Decides is the code of the call that the sender may decide on with this command.
+	Decides string `json:"decides,omitempty"`
+	// Decided is set once the message decided on a call, which its turn begins with.
+	Decided *decision `json:"decided,omitempty"`
+	// Own is set if the bot itself said it: it was pushed into the chat.
+	Own bool `json:"own,omitempty"`
 	// Run is set if the message is the run of a task.
 	Run *taskRun `json:"run,omitempty"`
 }
@@ -77,10 +88,14 @@ func (e *envelope) target() models.Target {
 		return e.Run.Target.model()
 	}
 	m := e.Message
-	return models.Target{
+	target := models.Target{
 		ChatID: m.Chat.ID, UserID: m.Sender.ID, ThreadID: m.Chat.ThreadID,
 		ReplyTo: m.ID, Direct: e.direct(), Ref: m.Ref,
 	}
+	if e.Pressed {
+		target.ReplyTo = ""
+	}
+	return target
 }
 
 // session names the session of the message, as it would be created.
@@ -96,7 +111,8 @@ func (e *envelope) session(in *models.Inbound) models.Session {
 func samePlace(before, next *models.Inbound) bool {
 	a, errA := decodeEnvelope(before)
 	b, errB := decodeEnvelope(next)
-	return errA == nil && errB == nil && oneChat(before, next, a, b) && a.Admin == b.Admin && a.AgentID == b.AgentID
+	return errA == nil && errB == nil && oneChat(before, next, a, b) && a.Admin == b.Admin && a.AgentID == b.AgentID &&
+		a.Decided == nil && b.Decided == nil
 }
 
 // sameChat reports whether two messages were written in one chat and thread.

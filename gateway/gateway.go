@@ -13,10 +13,14 @@ import (
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway/lane"
+	"github.com/chatkeep/chatkeep/gateway/lease"
+	"github.com/chatkeep/chatkeep/gateway/lifecycle"
 	"github.com/chatkeep/chatkeep/gateway/schedule"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/sessionmgr/compact"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -34,10 +38,18 @@ type Gateway struct {
 	hub      *watch.Hub
 	outbox   *deliverer
 	tasks    *schedule.Runner
-	hooks    *http.Client // posts tasks' answers to URLs; nil: it cannot
+	jobs     *lifecycle.Runner
+	leader   *lease.Lease // of what one replica does
+	images   *http.Client // fetches pictures by their URLs; nil: nothing does
+	taskTime schedule.Now // nil: the clock's
 
 	background   *background
+	told         told
 	commandSlots chan struct{}
+	counter      tokens.Counter
+	compactor    *compact.Compactor
+	summaries    *summaries
+	summarySlots chan struct{}
 
 	ready   atomic.Bool
 	metrics *telemetry.Metrics // nil: nothing is counted
@@ -78,9 +90,17 @@ func WithCrashPoint(at CrashPoint) Option { return func(g *Gateway) { g.crash = 
 // WithMetrics sets what counts the gateway's work.
 func WithMetrics(m *telemetry.Metrics) Option { return func(g *Gateway) { g.metrics = m } }
 
-// WithTaskHooks sets the client that posts tasks' answers to URLs. It must refuse
-// addresses that nobody outside may reach.
-func WithTaskHooks(client *http.Client) Option { return func(g *Gateway) { g.hooks = client } }
+// WithDatabaseTime makes tasks come by the database's clock, which all replicas share,
+// whatever this machine's says.
+func WithDatabaseTime() Option {
+	return func(g *Gateway) {
+		g.taskTime = func(ctx context.Context) (time.Time, error) {
+			now := g.now()
+			ahead, err := g.store.ClockOffset(ctx, now)
+			return now.Add(ahead), err
+		}
+	}
+}
 
 // New returns a gateway that accepts at once and works after [Gateway.Run].
 func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c clock.Clock, log *slog.Logger, options ...Option) (*Gateway, error) {
@@ -89,6 +109,8 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 		adapters: make(map[accountID]adapters.Adapter, len(channels)), commandSlots: make(chan struct{}, maxCommands),
 	}
 	g.background = newBackground(log)
+	g.summaries, g.summarySlots = newSummaries(), make(chan struct{}, maxSummaries)
+	g.compactor = compact.New(summaryStore{st, g}, c, g.counter.AtLeast)
 	for _, a := range channels {
 		id := accountID{a.Channel(), a.Account()}
 		if g.adapters[id] != nil {
@@ -109,12 +131,17 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 		},
 	}, st, c, log, g.turn)
 	g.outbox = newDeliverer(g)
-	g.tasks = schedule.NewRunner(st, taskWork{g}, c, log)
+	g.tasks = schedule.NewRunner(st, taskWork{g}, c, g.taskTime, log)
+	g.jobs = g.newJobs(s.Lifecycle)
+	g.leader = lease.New(lease.Config{Name: leaderName, Owner: cfg.Owner, Time: cfg.Lease}, st, c, log)
 	return g, nil
 }
 
 // Reload replaces the settings for everything that is accepted or run from now on.
-func (g *Gateway) Reload(s Settings) { g.settings.Store(&s) }
+func (g *Gateway) Reload(s Settings) {
+	g.settings.Store(&s)
+	g.jobs.Reload(s.Lifecycle)
+}
 
 // Run works until ctx ends: adapters receive, lanes run, deliveries go out. Then
 // it stops in order: intake, turns, commands, deliveries, all within the grace. It
@@ -129,6 +156,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	receivers, receiving := errgroup.WithContext(intake)
 	for id, a := range g.adapters {
+		if g.cfg.Only != "" {
+			break // it sends and receives nothing
+		}
 		receivers.Go(func() error {
 			var err error
 			if !g.safely("channel "+id.channel, func() { err = a.Run(receiving, &sink{g: g, adapter: a}) }) {
@@ -148,7 +178,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if g.cfg.Only == "" {
 		tail.Go(func() { g.recoverCommands(late) })
 		tail.Go(func() { g.tasks.Run(intake) })
-		tail.Go(func() { g.upkeep(late) })
+		tail.Go(func() { g.leader.Run(intake, g.upkeep, g.jobs.Run, g.tasks.Lead) })
 	}
 	g.ready.Store(true)
 

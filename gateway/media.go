@@ -61,7 +61,7 @@ func (r *turn) attachment(ctx context.Context, m *adapters.Message, a adapters.A
 	fetcher, ok := r.adapter.(adapters.MediaFetcher)
 	if !ok {
 		if a.Kind == adapters.Image {
-			return a.Key, "" // a caller of the API gave a URL: the provider fetches it
+			return r.imageAt(ctx, a.Key, name)
 		}
 		return "", named
 	}

@@ -30,7 +30,7 @@ func (g *Gateway) deliveries(in *models.Inbound, env *envelope, answer string, k
 	texts := adapter.Render(adapters.Answer{Text: answer, Target: proto.Target, MentionID: g.mention(in, env), Kind: kind})
 	if len(texts) == 0 { // nothing of it can be shown: whoever asked must learn that it was answered
 		chat, _ := g.settings.Load().Chat(in.Channel, in.Account, env.Message.Chat.ID)
-		say := text.Say(text.Choose(chat.Language, env.Message.Text), text.EmptyAnswer)
+		say := text.Say(langOf(chat, env.Message), text.EmptyAnswer)
 		texts = adapter.Render(adapters.Answer{Text: say, Target: proto.Target, Kind: kind})
 	}
 	return pieces(proto, texts...)

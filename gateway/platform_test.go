@@ -23,6 +23,7 @@ type platform struct {
 	attempts int
 	lines    []line
 	cards    map[string]*card
+	updates  []string        // texts that cards showed on the way
 	signs    map[string]bool // message ids that carry a working sign
 	// invisible is an answer that shows nothing; bad is the call that panics.
 	invisible, bad string
@@ -191,6 +192,7 @@ func (p *platform) UpdatePreview(_ context.Context, c *models.Preview, text stri
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cards[c.ID].text = text
+	p.updates = append(p.updates, text)
 	return nil
 }
 

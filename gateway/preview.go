@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -25,6 +28,7 @@ type previewer struct {
 
 	mu     sync.Mutex
 	text   []byte
+	tools  []string // that run now
 	closed bool
 	saved  bool // the card has a row: it must be finished
 	looked bool // it is known whether an earlier attempt left a card
@@ -53,9 +57,9 @@ func (r *turn) newPreviewer(ctx context.Context) *previewer {
 	return p
 }
 
-// emit takes a piece of the answer.
+// emit takes a piece of the answer, or that a tool began or ended.
 func (p *previewer) emit(e agents.Event) {
-	if p == nil || e.Tool != nil {
+	if p == nil {
 		return
 	}
 	p.mu.Lock()
@@ -64,9 +68,16 @@ func (p *previewer) emit(e agents.Event) {
 		return
 	}
 	if e.Restart {
-		p.text = p.text[:0]
+		p.text, p.tools = p.text[:0], nil
 	}
 	p.text = append(p.text, e.Delta...)
+	if t := e.Tool; t != nil && t.Phase == agents.ToolStarted {
+		p.tools = append(p.tools, t.Name)
+	} else if t != nil {
+		if i := slices.Index(p.tools, t.Name); i >= 0 {
+			p.tools = slices.Delete(p.tools, i, i+1)
+		}
+	}
 	select {
 	case p.changed <- struct{}{}:
 	default:
@@ -119,18 +130,31 @@ func (p *previewer) show(ctx context.Context) {
 		}
 	}
 	for ok := true; ok; ok = p.wait(ctx) {
-		p.mu.Lock()
-		text := string(p.text)
-		p.mu.Unlock()
-		if text == "" {
+		shown := p.soFar()
+		if shown == "" {
 			continue
 		}
-		err := p.call(ctx, p.growing, func(ctx context.Context) error { return p.streamer.UpdatePreview(ctx, p.card, text) })
+		err := p.call(ctx, p.growing, func(ctx context.Context) error { return p.streamer.UpdatePreview(ctx, p.card, shown) })
 		if err != nil {
 			p.failed(p.growing, "update", err)
 			return
 		}
 	}
+}
+
+// soFar is what the card shows: the answer as far as it is known, and the tools that
+// run.
+func (p *previewer) soFar() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shown := string(p.text)
+	if len(p.tools) == 0 {
+		return shown
+	}
+	if shown != "" {
+		shown += "\n\n"
+	}
+	return shown + text.Say(p.r.lang, text.ToolRunning, "`"+strings.Join(p.tools, "`, `")+"`")
 }
 
 // wait returns once there is new text, or false once there will be no more.

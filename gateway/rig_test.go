@@ -36,13 +36,14 @@ type rig struct {
 	gateway  *gateway.Gateway
 	options  []gateway.Option
 	known    func(channel string) bool // further channels; nil: none
+	clock    clock.Clock
 }
 
 // newRig makes a rig that is not running; change what it is like before [rig.start].
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{
-		t: t, platform: newPlatform(), mind: newMind(),
+		t: t, platform: newPlatform(), mind: newMind(), clock: clock.Real(),
 		config: gateway.Config{Owner: "replica", Lease: lease, Workers: 16, Grace: 5 * time.Second},
 		chat: gateway.ChatSettings{
 			Agent: "assistant", RequireMention: true, Observe: true, Streaming: true, WorkingSign: true, Language: "en",
@@ -108,7 +109,7 @@ func (r *rig) make() {
 	r.settings.Chat = func(channel, account, _ string) (gateway.ChatSettings, bool) {
 		return r.chat, (channel == r.platform.Channel() || r.known != nil && r.known(channel)) && account == r.platform.Account()
 	}
-	g, err := gateway.New(r.config, r.settings, r.store, []adapters.Adapter{r.platform}, clock.Real(), slog.New(slog.DiscardHandler), r.options...)
+	g, err := gateway.New(r.config, r.settings, r.store, []adapters.Adapter{r.platform}, r.clock, slog.New(slog.DiscardHandler), r.options...)
 	if err != nil {
 		r.t.Fatal(err)
 	}

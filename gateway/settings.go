@@ -1,13 +1,20 @@
 package gateway
 
 import (
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/gateway/access"
+	"github.com/chatkeep/chatkeep/gateway/command"
+	"github.com/chatkeep/chatkeep/gateway/lifecycle"
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/gateway/slot"
+	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -41,6 +48,10 @@ type Settings struct {
 	// MaxMessages and MaxTokens bound the history that a turn reads.
 	MaxMessages int
 	MaxTokens   int
+	// Compaction says when contexts are summarised.
+	Compaction Compaction
+	// Pruning says how old tool results and calls are shortened.
+	Pruning prune.Settings
 	// MaxInboundAge is the age beyond which a message is background only; zero: no limit.
 	MaxInboundAge time.Duration
 	// MaxInboundBytes is the largest text of one message; zero: models.MaxContent.
@@ -48,8 +59,23 @@ type Settings struct {
 	// MaxDeliveryAge is the age beyond which an answer is not sent any more; zero: no limit.
 	MaxDeliveryAge time.Duration
 	Retention      store.Retention
-	// Location is the zone of times shown to people and models.
+	// TaskHooks posts tasks' answers to URLs; nil: it cannot. It must refuse addresses that
+	// nobody outside may reach, and follow no redirects.
+	TaskHooks *http.Client
+	// Lifecycle says when sessions that nobody uses change, and when the jobs run.
+	Lifecycle lifecycle.Settings
+	// Roles are the prompts that /role offers.
+	Roles []command.Role
+	// Help is what /help says instead of the list of commands, by language.
+	Help map[text.Lang]string
+	// ApprovalExpiry is how long a call waits for a person; zero: a day.
+	ApprovalExpiry time.Duration
+	// Location is the zone of times shown to people and models, and of the days of budgets.
 	Location *time.Location
+	// Limits are what people, chats and agents may use.
+	Limits limit.Limits
+	// Words are what texts are looked through for.
+	Words Words
 }
 
 // Agent is an agent with what the gateway needs to know of it.
@@ -57,6 +83,8 @@ type Agent struct {
 	ID           string
 	Agent        agents.Agent
 	SystemPrompt string
+	// Model is the agent's own model, for accounting; empty: it has none, or it is not known.
+	Model string
 	// ContextWindow is in tokens; zero: unknown, only MaxTokens of the settings counts.
 	ContextWindow int
 	// MaxTokens reserves room for the answer when positive.
@@ -66,6 +94,16 @@ type Agent struct {
 	// Images is false for a model that cannot see: pictures are then named.
 	Images bool
 	Tools  agents.Toolset
+	// Models are those that /model may choose besides.
+	Models []string
+}
+
+// models are those that a session of the agent may use, the agent's own first.
+func (a Agent) models() []string {
+	if a.Model == "" {
+		return a.Models
+	}
+	return append([]string{a.Model}, slices.DeleteFunc(slices.Clone(a.Models), func(m string) bool { return m == a.Model })...)
 }
 
 // ChatSettings is what applies to one chat.

@@ -23,7 +23,7 @@ type workingSign struct {
 // earlier attempt's sign is taken over.
 func (r *turn) showWorking(ctx context.Context) *workingSign {
 	can, ok := r.adapter.(adapters.WorkingSign)
-	if !ok || !r.chat.WorkingSign {
+	if !ok || !r.chat.WorkingSign || r.env.Pressed {
 		return nil
 	}
 	w := &workingSign{g: r.g, sign: can, m: r.env.Message, shown: make(chan string, 1)}

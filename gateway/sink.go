@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/gateway/access"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
@@ -21,10 +22,14 @@ type sink struct {
 // Accept stores a message of the platform. One that can never be stored is logged and
 // dropped: the platform would only send it again.
 func (s *sink) Accept(ctx context.Context, m *adapters.Message) error {
-	_, err := s.g.Accept(ctx, &Incoming{Channel: s.adapter.Channel(), Account: s.adapter.Account(), Message: m})
+	return s.take(ctx, &Incoming{Channel: s.adapter.Channel(), Account: s.adapter.Account(), Message: m})
+}
+
+func (s *sink) take(ctx context.Context, in *Incoming) error {
+	_, err := s.g.Accept(ctx, in)
 	for _, hopeless := range []error{key.ErrInvalid, store.ErrInvalid, store.ErrTooLarge, ErrUnknownAccount} {
 		if errors.Is(err, hopeless) {
-			s.g.log.Error("message cannot be accepted", "channel", s.adapter.Channel(), "account", s.adapter.Account(), "message", m.ID, "error", err)
+			s.g.log.Error("message cannot be accepted", "channel", s.adapter.Channel(), "account", s.adapter.Account(), "message", in.Message.ID, "error", err)
 			return nil
 		}
 	}
@@ -49,7 +54,9 @@ func (s *sink) Notify(ctx context.Context, e *adapters.Event) error {
 		s.g.log.Error("the platform says that a quota is used up", "channel", channel, "account", account, "notice", e.Value)
 	case adapters.ChatEntered:
 		return s.greet(ctx, e)
-	case adapters.Reacted, adapters.Unreacted, adapters.ActionButton:
+	case adapters.ActionButton:
+		return s.pressed(ctx, e)
+	case adapters.Reacted, adapters.Unreacted:
 		s.g.log.Info("platform event", "channel", channel, "account", account, "kind", e.Kind, "message", e.MessageID)
 	}
 	return nil
@@ -60,6 +67,9 @@ func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
 	chat, ok := s.g.settings.Load().Chat(s.adapter.Channel(), s.adapter.Account(), e.Chat.ID)
 	if !ok {
 		return nil
+	}
+	if welcome, err := s.mayUse(ctx, chat, e, false); !welcome {
+		return err
 	}
 	target := models.Target{ChatID: e.Chat.ID}
 	say := text.Say(text.Choose(chat.Language, e.Chat.Name), text.Welcome)
@@ -76,6 +86,14 @@ func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
 	return nil
 }
 
+// mayUse reports whether the sender of an event may use the bot in its chat: who may
+// not is not invited to.
+func (s *sink) mayUse(ctx context.Context, chat ChatSettings, e *adapters.Event, direct bool) (bool, error) {
+	users := append([]string{e.Sender.ID}, e.Sender.AltIDs...)
+	verdict, err := s.g.admit(ctx, chat.Access, s.adapter.Channel(), s.adapter.Account(), direct, e.Chat.ID, users)
+	return verdict == access.Allowed, err
+}
+
 // greet welcomes somebody who opened the chat with the bot for the first time. The
 // session that is made with the greeting is what remembers that it was said.
 func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
@@ -85,6 +103,9 @@ func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
 		return err
 	}
 	chat, _ := s.g.settings.Load().Chat(s.adapter.Channel(), s.adapter.Account(), e.Chat.ID)
+	if welcome, err := s.mayUse(ctx, chat, e, true); !welcome {
+		return err
+	}
 	say := text.Say(text.Choose(chat.Language, e.Sender.Name), text.WelcomeDirect)
 	proto := models.Delivery{
 		SessionKey: session.Key, Channel: s.adapter.Channel(), Account: s.adapter.Account(), Target: target,

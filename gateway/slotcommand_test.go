@@ -38,7 +38,7 @@ func TestSlotCommand(t *testing.T) {
 		{"ann", "/上下文 切换 copy", say(text.SlotSwitched, "copy")},
 		{"ann", "/slot switch nowhere", say(text.SlotMissing, "nowhere")},
 		{"ann", "/slot switch handbook", say(text.SlotIsStatic, "handbook")},
-		{"ann", "/slot switch a/b", say(text.BadSlotName)},
+		{"ann", "/slot switch a/b", say(text.SlotMissing, "a/b")},
 		{"ann", "/slot delete plan-b", say(text.NeedsAdmin)},
 		{"boss", "/slot delete default", say(text.SlotStays, "default")},
 		{"boss", "/slot 删除 plan-b", say(text.SlotDeleted, "plan-b")},
@@ -50,12 +50,44 @@ func TestSlotCommand(t *testing.T) {
 		}
 	}
 	got := r.tell("c9", "ann", "上下文")
-	for _, want := range []string{"- `default` full, 2 messages", "- **`copy`** (current) full, 2 messages", "- `rules` full, 1 messages", "- `handbook` read-only"} {
+	for _, want := range []string{"- default: full, 2 messages", "- **copy** (current): full, 2 messages", "- rules: full, 1 messages", "- handbook: read-only"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the list lacks %q:\n%s", want, got)
 		}
 	}
 	if strings.Contains(got, "plan-b") {
 		t.Errorf("a deleted context is listed:\n%s", got)
+	}
+}
+
+// Any text is a name: the slot gets an id of its own and is called by either.
+func TestSlotTitles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	say := func(id text.ID, args ...any) string { return text.Say(text.English, id, args...) }
+	long := strings.Repeat("很", 100)
+	for i, step := range []struct{ command, want string }{
+		{"/new 季度 计划", say(text.NewSlot, "季度 计划 (`chat-2`)")},
+		{"/new 季度  计划", say(text.SlotExists, "季度 计划 (`chat-2`)")},
+		{"/new", say(text.NewSlot, "chat-3")},
+		{`/slot derive "A copy" from "季度 计划"`, say(text.SlotDerived, "A copy (`chat-4`)")},
+		{"/slot switch a copy", say(text.SlotSwitched, "A copy (`chat-4`)")},
+		{"/slot switch chat-2", say(text.SlotSwitched, "季度 计划 (`chat-2`)")},
+		{"/new " + long, say(text.NewSlot, strings.Repeat("很", 59)+"… (`chat-5`)")},
+		{"/新会话 “带 引号”", say(text.NewSlot, "带 引号 (`chat-6`)")},
+	} {
+		if got := r.tell("s"+string(rune('a'+i)), "ann", step.command); got != step.want {
+			t.Errorf("%s: %q, want %q", step.command, got, step.want)
+		}
+	}
+	r.say(said("m1", "ann", "hello"))
+	r.ends("m1", models.InboundDone)
+	if got := r.tell("c1", "ann", "/status"); !strings.Contains(got, "Context: 带 引号 (`chat-6`)\nMessages in it: 2 (") {
+		t.Errorf("status: %q", got)
+	}
+	r.tell("c2", "ann", "/new")
+	if got := r.tell("c3", "ann", "/status"); !strings.Contains(got, "Messages in it: 0 (0 tokens)") {
+		t.Errorf("status of a fresh context: %q", got)
 	}
 }

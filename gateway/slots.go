@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/compact"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
 	"github.com/chatkeep/chatkeep/store"
@@ -82,7 +83,17 @@ func (g *Gateway) PatchSlot(ctx context.Context, key, id string, change func(*mo
 
 // DeriveSlot adds a slot with a copy of the parent's messages.
 func (g *Gateway) DeriveSlot(ctx context.Context, key, parent string, d slot.Derive) (*models.ContextSlot, error) {
-	return g.oneSlot(ctx, key, func(s slot.Slots) (*models.ContextSlot, error) { return s.Derive(parent, d) })
+	made, err := g.oneSlot(ctx, key, func(s slot.Slots) (*models.ContextSlot, error) {
+		made, err := s.Derive(parent, d)
+		if err == nil {
+			g.crash(CrashBeforeDerive)
+		}
+		return made, err
+	})
+	if err == nil {
+		g.crash(CrashAfterDerive)
+	}
+	return made, err
 }
 
 // SwitchSlot makes a slot current: what is accepted from now on goes there.
@@ -141,33 +152,22 @@ func (g *Gateway) withStatic(stored *store.SessionContext, k, id string, limit i
 	return &full
 }
 
-// firstPage is how far from its start the first system message of a slot is
-// looked for.
-const firstPage = 500
-
-// withFirstSystem adds to a focused slot's newest messages the first stored
-// system message, where the focus keeps it and it lies before them.
-func (g *Gateway) withFirstSystem(ctx context.Context, stored *store.SessionContext, limit int) error {
-	s := stored.Slot
-	if s == nil || s.Mode != models.SlotFocused || s.Focused == nil || !s.Focused.KeepSystem {
+// withRules adds to the messages of a summarised slot the system messages that it
+// begins with: no summary stands for them. A focused slot shows what it is told to.
+func (g *Gateway) withRules(ctx context.Context, stored *store.SessionContext) error {
+	if stored.Summary == nil || stored.Slot.Mode == models.SlotFocused {
 		return nil
 	}
-	if len(stored.Messages) < limit && stored.Summary == nil {
-		return nil // there is nothing before them
-	}
-	before := int64(firstPage + 1)
-	if len(stored.Messages) > 0 {
-		before = min(before, stored.Messages[0].Seq)
-	}
-	oldest, err := g.store.Messages(ctx, stored.Session.Key, s.ID, before, firstPage)
+	oldest, err := g.store.Messages(ctx, stored.Session.Key, stored.Slot.ID, compact.MaxRules+1, compact.MaxRules)
 	if err != nil {
-		return fmt.Errorf("first system message: %w", err)
+		return fmt.Errorf("rules of a slot: %w", err)
 	}
-	for _, m := range oldest {
-		if m.Role == models.RoleSystem && !m.IsCompacted {
-			stored.Messages = append([]*models.SessionMessage{m}, stored.Messages...)
-			break
-		}
+	n := 0
+	for n < len(oldest) && oldest[n].Role == models.RoleSystem && !oldest[n].IsCompacted {
+		n++
+	}
+	if n > 0 && (len(stored.Messages) == 0 || oldest[n-1].Seq < stored.Messages[0].Seq) {
+		stored.Messages = append(oldest[:n:n], stored.Messages...)
 	}
 	return nil
 }
@@ -182,6 +182,14 @@ func (g *Gateway) loadContext(ctx context.Context, s *Settings, k, slotID string
 	for _, m := range stored.Messages {
 		nameOmitted(m)
 	}
-	stored = g.withStatic(stored, k, slotID, limit)
-	return stored, g.withFirstSystem(ctx, stored, limit)
+	if stored.FirstSystem != nil {
+		stored.Messages = append([]*models.SessionMessage{stored.FirstSystem}, stored.Messages...)
+	}
+	if stored.Messages, err = g.withhold(ctx, s, k, stored.Messages); err != nil {
+		return nil, err
+	}
+	if err := g.withRules(ctx, stored); err != nil {
+		return nil, err
+	}
+	return g.withStatic(stored, k, slotID, limit), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway/schedule"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -111,17 +112,11 @@ func (g *Gateway) PrepareTask(t *models.Task) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	case next == nil && !t.Paused && t.Owner != models.OwnerConfig:
-		return fmt.Errorf("%w: its time has passed", store.ErrInvalid)
+		return fmt.Errorf("%w: %w", store.ErrInvalid, schedule.ErrPast)
 	}
 	t.NextRunAt = next
 	return nil
 }
-
-// Bounds of a task's numbers.
-const (
-	maxTaskSpan    = 24 * time.Hour
-	maxTaskRetries = 10
-)
 
 func (g *Gateway) checkTask(t *models.Task) error {
 	s := g.settings.Load()
@@ -138,12 +133,12 @@ func (g *Gateway) checkTask(t *models.Task) error {
 		return errors.New("session must be persistent or isolated")
 	case t.Missed != models.MissedOnce && t.Missed != models.MissedSkip:
 		return errors.New("missed must be once or skip")
-	case t.Grace < 0 || t.Grace > maxTaskSpan:
+	case t.Grace < 0 || t.Grace > models.MaxTaskSpan:
 		return errors.New("grace must be 0s to 24h")
-	case t.Timeout < 0 || t.Timeout > maxTaskSpan:
+	case t.Timeout < 0 || t.Timeout > models.MaxTaskSpan:
 		return errors.New("timeout must be 0s to 24h")
-	case t.Retries < 0 || t.Retries > maxTaskRetries:
-		return fmt.Errorf("retries must be 0 to %d", maxTaskRetries)
+	case t.Retries < 0 || t.Retries > models.MaxTaskRetries:
+		return fmt.Errorf("retries must be 0 to %d", models.MaxTaskRetries)
 	case t.NotifyAfter < 0 || t.PauseAfter < 0 || t.MaxRuns < 0:
 		return errors.New("notifyAfter, pauseAfter and maxRuns must not be negative")
 	}
@@ -169,6 +164,10 @@ func (g *Gateway) checkTaskTarget(d *models.TaskTarget) error {
 		return errors.New("deliver needs exactly one of chatId, userId and url")
 	case d.ThreadID != "" && d.ChatID == "":
 		return errors.New("deliver.threadId needs chatId")
+	case d.URL == "" && d.Secret != "":
+		return errors.New("deliver.secret needs url")
+	case d.URL == "" && d.Channel == key.ChannelCLI:
+		return errors.New("deliver: nothing can be sent to a terminal")
 	case d.URL == "":
 		_, err := g.chatSession(d.Channel, d.Account, (&runTarget{ChatID: d.ChatID, UserID: d.UserID, ThreadID: d.ThreadID, Direct: d.UserID != ""}).model())
 		if err != nil {
@@ -177,6 +176,8 @@ func (g *Gateway) checkTaskTarget(d *models.TaskTarget) error {
 		return nil
 	case d.Channel != "" || d.Account != "":
 		return errors.New("deliver.url stands alone")
+	case len(d.Secret) > models.MaxSecret:
+		return fmt.Errorf("deliver.secret is longer than %d bytes", models.MaxSecret)
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil || len(d.URL) > models.MaxURL || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.User != nil {
@@ -199,6 +200,9 @@ func (g *Gateway) ChangeTask(ctx context.Context, id string, change func(*models
 		if sameTimes(before, t) {
 			return nil
 		}
+		if t.At != nil && !t.At.After(g.now()) && !sameMoment(before.At, t.At) {
+			return fmt.Errorf("%w: %w", store.ErrInvalid, schedule.ErrPast)
+		}
 		var err error
 		t.NextRunAt, err = schedule.First(t, g.now())
 		return err
@@ -211,9 +215,12 @@ func (g *Gateway) ChangeTask(ctx context.Context, id string, change func(*models
 }
 
 func sameTimes(a, b *models.Task) bool {
-	same := func(x, y *time.Time) bool { return x == nil && y == nil || x != nil && y != nil && x.Equal(*y) }
 	return a.Schedule == b.Schedule && a.Timezone == b.Timezone && a.Paused == b.Paused && a.MaxRuns == b.MaxRuns &&
-		same(a.At, b.At) && same(a.Until, b.Until)
+		sameMoment(a.At, b.At) && sameMoment(a.Until, b.Until)
+}
+
+func sameMoment(a, b *time.Time) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Equal(*b)
 }
 
 // PauseTask stops a task from starting runs; what runs goes on.
@@ -263,20 +270,23 @@ func (g *Gateway) RunTask(ctx context.Context, id string) (*models.TaskRun, erro
 
 // SyncTasks makes the stored tasks of the configuration what the configuration says:
 // it owns their ids. Those that it does not name any more are deleted. What people
-// did to one (pause) and when it was first seen stay.
+// did to one (pause) and when it was first seen stay, and what runs goes on. One that
+// cannot be does not keep the others from it.
 func (g *Gateway) SyncTasks(ctx context.Context, tasks []*models.Task) error {
+	defer g.tasks.Nudge()
 	named := make(map[string]bool, len(tasks))
+	var failed []error
 	for _, t := range tasks {
 		named[t.ID], t.Owner = true, models.OwnerConfig
 		if err := g.syncTask(ctx, t); err != nil {
-			return fmt.Errorf("task %s: %w", t.ID, err)
+			failed = append(failed, fmt.Errorf("task %s: %w", t.ID, err))
 		}
 	}
 	var gone []string
 	for cursor, more := "", true; more; more = cursor != "" {
 		stored, next, err := g.store.ListTasks(ctx, store.TaskQuery{Owner: models.OwnerConfig, Cursor: cursor})
 		if err != nil {
-			return err
+			return errors.Join(append(failed, err)...)
 		}
 		for _, t := range stored {
 			if !named[t.ID] {
@@ -287,11 +297,10 @@ func (g *Gateway) SyncTasks(ctx context.Context, tasks []*models.Task) error {
 	}
 	for _, id := range gone {
 		if err := g.store.DeleteTask(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+			failed = append(failed, fmt.Errorf("task %s: %w", id, err))
 		}
 	}
-	g.tasks.Nudge()
-	return nil
+	return errors.Join(failed...)
 }
 
 func (g *Gateway) syncTask(ctx context.Context, t *models.Task) error {

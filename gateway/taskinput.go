@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -58,11 +59,19 @@ func (in *TaskInput) Apply(t *models.Task) error {
 		}
 		*d.into = span
 	}
-	for _, err := range []error{replace("at", &t.At, in.At), replace("until", &t.Until, in.Until), replace("deliver", &t.Deliver, in.Deliver)} {
+	deliver := t.Deliver
+	for _, err := range []error{replace("at", &t.At, in.At), replace("until", &t.Until, in.Until), replace("deliver", &deliver, in.Deliver)} {
 		if err != nil {
 			return err
 		}
 	}
+	if deliver != nil && deliver.Secret == models.Hidden { // as it was read
+		if t.Deliver == nil || t.Deliver.URL != deliver.URL {
+			return fmt.Errorf("%w: deliver.secret is needed for a new url", store.ErrInvalid)
+		}
+		deliver.Secret = t.Deliver.Secret
+	}
+	t.Deliver = deliver
 	if in.Schedule != nil && *in.Schedule != "" && in.At == nil {
 		t.At = nil
 	}
@@ -83,7 +92,9 @@ func replace[T any](name string, into **T, raw json.RawMessage) error {
 		return nil
 	}
 	var v *T
-	if err := json.Unmarshal(raw, &v); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
 		return fmt.Errorf("%w: %s cannot be read", store.ErrInvalid, name)
 	}
 	*into = v

@@ -31,6 +31,9 @@ type taskRun struct {
 	Target *runTarget `json:"target,omitempty"`
 	// Chat is the session that the delivered answer becomes part of; nil: none.
 	Chat *models.Session `json:"chat,omitempty"`
+	// Background is set if it becomes background of the chat instead: each member has a
+	// session of their own.
+	Background bool `json:"background,omitempty"`
 	// Timeout bounds the whole run; zero: only its attempts are bounded.
 	Timeout time.Duration `json:"timeout"`
 	Retries int           `json:"retries"`
@@ -63,6 +66,23 @@ const (
 	lastRunRetry  = time.Minute
 )
 
+// timeLeft is how much of its time a run has left: it may have lived through the death
+// of a process, or been handed back. It is never zero, which would be no bound.
+func (r *turn) timeLeft(ctx context.Context) (time.Duration, error) {
+	whole, now := r.env.Run.timeout(r.agent.Timeout), r.g.now()
+	if due := r.env.Message.SentAt; now.Before(due) { // the database's clock is a little ahead of this one
+		now = due
+	}
+	began, err := r.g.store.StartRun(ctx, r.env.Run.RunID, now)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // its task was deleted meanwhile
+		return whole, nil
+	case err != nil:
+		return 0, err
+	}
+	return max(min(whole, whole-now.Sub(began)), time.Nanosecond), nil
+}
+
 // timeout is how long the run may take if one attempt may take so long.
 func (t *taskRun) timeout(attempt time.Duration) time.Duration {
 	if t.Timeout > 0 {
@@ -78,7 +98,7 @@ func (r *turn) respondOrRetry(ctx context.Context, request *agents.Request) (*ag
 	}
 	pause := firstRunRetry
 	for retries := r.env.Run.Retries; ; retries-- {
-		bounded, cancel := context.WithTimeoutCause(ctx, r.agent.Timeout, errTurnTimeout)
+		bounded, cancel := withTurnTimeout(ctx, r.agent.Timeout)
 		response, err := r.respond(bounded, request)
 		late := errors.Is(context.Cause(bounded), errTurnTimeout)
 		cancel()
@@ -152,6 +172,7 @@ func (w taskWork) Message(t *models.Task, run *models.TaskRun) (*store.AcceptReq
 			return nil, err
 		}
 		env.Run.Target, env.Run.Chat = &target, chat
+		env.Run.Background = g.membersApart(d.Channel, d.Account, target.model())
 		env.Message.Chat.ID, env.Message.Chat.ThreadID = d.ChatID, d.ThreadID
 		in.Channel, in.Account, segment = d.Channel, d.Account, d.Channel
 	}
@@ -191,14 +212,22 @@ func TaskOwner(channel, account, userID string) string {
 	return channel + "/" + account + "/" + userID
 }
 
+// Forget deletes the session that a run had to itself.
+func (w taskWork) Forget(ctx context.Context, run *models.TaskRun) error {
+	if _, err := w.g.Delete(ctx, run.SessionKey, false); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return w.g.store.ForgetRun(ctx, run.ID)
+}
+
 // Decide counts failures: the owner is told once there are enough in a row, or if a
 // task that comes once failed, and a task with too many is paused.
-func (w taskWork) Decide(run *models.TaskRun) func(*models.Task) []*models.Delivery {
+func (w taskWork) Decide(run *models.TaskRun) func(*models.Task) store.Verdict {
 	bad := run.State == models.RunFailed || run.State == models.RunTimeout || run.DeliveryState == models.RunDeliveryFailed
-	return func(t *models.Task) []*models.Delivery {
+	return func(t *models.Task) store.Verdict {
 		if !bad {
 			t.Failures = 0
-			return nil
+			return store.Verdict{}
 		}
 		t.Failures++
 		over := t.NextRunAt == nil && !t.Paused
@@ -209,27 +238,40 @@ func (w taskWork) Decide(run *models.TaskRun) func(*models.Task) []*models.Deliv
 			t.Paused, t.NextRunAt, id = true, nil, text.TaskPausedItself
 		}
 		if !pause && !tell {
-			return nil
+			return store.Verdict{}
 		}
 		w.g.log.Warn("task fails", "task", t.ID, "run", run.ID, "state", run.State, "delivery", run.DeliveryState, "failures", t.Failures, "paused", t.Paused)
 		return w.g.ownerNotice(t, id, run)
 	}
 }
 
-// ownerNotice tells a task's owner, if that is a person on a channel that messages
-// can be sent to.
-func (g *Gateway) ownerNotice(t *models.Task, id text.ID, run *models.TaskRun) []*models.Delivery {
+// ownerNotice tells a task's owner, if that is a person, in a direct message. On the
+// API channel messages are read where they are kept: in the person's own chat.
+func (g *Gateway) ownerNotice(t *models.Task, id text.ID, run *models.TaskRun) store.Verdict {
 	channel, account, userID, ok := splitOwner(t.Owner)
-	adapter := g.adapters[accountID{channel, account}]
-	if !ok || adapter == nil {
-		return nil
+	chat, known := g.settings.Load().Chat(channel, account, "")
+	if !ok || !known {
+		return store.Verdict{}
 	}
-	chat, _ := g.settings.Load().Chat(channel, account, "")
-	target := models.Target{UserID: userID, Direct: true}
-	say := text.Say(text.Choose(chat.Language, t.Prompt), id, t.ID, t.Failures, runCode(run))
-	return pieces(models.Delivery{
-		Channel: channel, Account: account, Target: target, State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: g.now(),
-	}, adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})...)
+	var v store.Verdict
+	notice := models.Delivery{
+		Channel: channel, Account: account, Target: models.Target{UserID: userID, Direct: true},
+		State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: g.now(),
+	}
+	if channel == key.ChannelAPI {
+		session, err := g.chatSession(channel, account, notice.Target)
+		if err != nil {
+			g.log.Error("owner of a task cannot be told", "task", t.ID, "error", err)
+			return v
+		}
+		v.Remember, notice.Kind = session, models.DeliveryPush
+	}
+	texts := []string{text.Say(text.Choose(chat.Language, t.Prompt), id, t.ID, t.Failures, runCode(run))}
+	if sender := g.sender(channel, account); sender != nil { // else a replica that has the account sends it
+		texts = sender.Render(adapters.Answer{Text: texts[0], Target: notice.Target, Kind: notice.Kind})
+	}
+	v.Deliveries = pieces(notice, texts...)
+	return v
 }
 
 // runCode is the short code by which a run is found in the log.

@@ -12,10 +12,13 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/gateway/lane"
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
+	"github.com/chatkeep/chatkeep/sessionmgr/window"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -25,6 +28,14 @@ const maxAttempts = 5
 
 // errTurnTimeout is the cause of a turn's end when the agent's time is over.
 var errTurnTimeout = errors.New("gateway: the agent's timeout passed")
+
+// withTurnTimeout bounds what an agent may take; zero: it is not bounded.
+func withTurnTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, timeout, errTurnTimeout)
+}
 
 var errNoAnswer = errors.New("the agent gave no answer")
 
@@ -44,9 +55,20 @@ type turn struct {
 	broken   bool // the stored message cannot be read
 
 	// What the context was built from, for the commit.
-	stored          []*models.SessionMessage // new messages before the answer, oldest first
+	added   added
+	offered offer
+	decided []prune.Decision
+	asked   *window.Output // of the latest request
+	room    int            // tokens that it may have
+	// unsummarised is set if the context was to be summarised and could not be.
+	unsummarised    *store.SessionContext
 	observedThrough int64
 	tooOld          int
+	turnSlot        string           // of its sender's turns; empty: none was taken
+	budgets         []limit.Standing // as they were before
+	model           string           // that the session chose; empty: the agent's
+	cost            models.Usage
+	restored        bool // the session was archived
 	imageBytes      int
 }
 
@@ -55,6 +77,7 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 	ended, state := g.metrics.TurnStarted(), "handed_back"
 	defer func() { ended(state) }()
 	run := &turn{g: g, t: t, settings: g.settings.Load(), head: t.Inbounds[0]}
+	defer run.leaveTurn(ctx)
 	outcome := run.run(ctx)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, store.ErrLeaseLost), errors.Is(cause, lane.ErrShutdown):
@@ -77,12 +100,15 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 	switch {
 	case err == nil:
 		state = string(outcome.outcome.State)
+		run.counted()
+		run.warn()
 	case errors.Is(err, store.ErrStopped):
 		state = "stopped"
 	default:
 		return nil, err
 	}
 	run.sign.hide()
+	run.tellUnsummarised(ctx)
 	if kept != nil {
 		run.settle(ctx)
 	}
@@ -116,6 +142,8 @@ type result struct {
 	say     string
 	kind    models.DeliveryKind
 	modelAt time.Time
+	// approvals are the calls that wait for a person.
+	approvals []*models.Approval
 	// handBack is set instead of all else if nothing can be stored now: the turn
 	// runs again later.
 	handBack error
@@ -134,7 +162,7 @@ func (r *turn) run(ctx context.Context) *result {
 	id := accountID{r.head.Channel, r.head.Account}
 	r.adapter = r.g.adapters[id]
 	r.chat, _ = r.settings.Chat(r.head.Channel, r.head.Account, env.Message.Chat.ID)
-	r.lang = text.Choose(r.chat.Language, env.Message.Text)
+	r.lang = langOf(r.chat, env.Message)
 	if r.t.Claim.Attempts > maxAttempts {
 		return failed(models.InboundDead, models.CodeAgentFailed,
 			fmt.Sprintf("given up: the process died or lost its lease %d times while it ran", maxAttempts),
@@ -148,11 +176,16 @@ func (r *turn) run(ctx context.Context) *result {
 	r.agent = agent
 	timeout := agent.Timeout
 	if env.Run != nil {
-		timeout = env.Run.timeout(agent.Timeout)
 		r.adapter = nil // nobody waits in the chat: no sign, no stream card
+		if timeout, err = r.timeLeft(ctx); err != nil {
+			return &result{handBack: err}
+		}
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, timeout, errTurnTimeout)
+	bounded, cancel := withTurnTimeout(ctx, timeout)
 	defer cancel()
+	if no := r.mayRun(bounded, timeout); no != nil {
+		return no
+	}
 	r.sign = r.showWorking(ctx)
 	return r.answer(bounded)
 }
@@ -166,12 +199,20 @@ func (r *turn) answer(ctx context.Context) *result {
 	r.preview = r.newPreviewer(ctx)
 	called := r.g.now()
 	response, err := r.respondOrRetry(ctx, request)
+	if err != nil && agents.KindOf(err) == agents.Overflow && ctx.Err() == nil {
+		response, err = r.shorter(ctx, err)
+	}
 	r.preview.stop()
 	if err != nil {
 		return r.agentFailed(ctx, err)
 	}
 	for _, m := range response.Messages {
 		clean(m)
+	}
+	r.cost = used(response, r.asked.Tokens)
+	if r.settings.Words.answering(response.Messages) {
+		r.g.metrics.Refused("word_out")
+		return failed(models.InboundFailed, models.CodeForbidden, "the answer holds a word that is not allowed here", text.Say(r.lang, text.AnswerRefused))
 	}
 	final := response.Final()
 	say := final.Content
@@ -185,21 +226,22 @@ func (r *turn) answer(ctx context.Context) *result {
 	for _, m := range response.Messages {
 		m.ID, m.CreatedAt = models.NewMessageID(now), now
 		if m.TokenCount == 0 {
-			m.TokenCount = tokens.Message(m, nil)
+			m.TokenCount = tokens.Message(m, r.g.counter.AtLeast)
 		}
 	}
+	final.ContextTokens = response.ContextTokens
 	calls := final.ToolCalls
 	if calls == nil {
 		calls = []models.ToolCall{}
 	}
-	return &result{
+	return r.withApprovals(&result{
 		outcome: store.Outcome{
 			State: models.InboundDone, FinishReason: response.FinishReason,
 			Reply: &models.Reply{MessageID: final.ID, Role: models.RoleAssistant, Content: say, ToolCalls: calls, Usage: response.Usage},
 		},
-		messages: slices.Concat(r.stored, response.Messages),
+		messages: slices.Concat(r.added.all(), response.Messages),
 		say:      say, kind: r.answerKind(), modelAt: called,
-	}
+	}, response.Held)
 }
 
 // respond calls the agent; a panic in it is a failure of the agent.
@@ -212,12 +254,16 @@ func (r *turn) respond(ctx context.Context, request *agents.Request) (response *
 	}()
 	r.g.hub.Emit(r.head.ID, agents.Event{Restart: true}) // an earlier attempt may have shown something
 	r.g.crash(CrashInModelCall)
-	response, err = r.agent.Agent.Respond(ctx, request, func(e agents.Event) {
+	shown := r.settings.Words.show(func(e agents.Event) {
 		r.g.hub.Emit(r.head.ID, e)
 		r.preview.emit(e)
 	})
+	response, err = r.agent.Agent.Respond(ctx, request, shown.event)
 	if err == nil && (response == nil || len(response.Messages) == 0) {
 		err = &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
+	}
+	if err == nil {
+		shown.end()
 	}
 	return response, err
 }
@@ -238,7 +284,11 @@ func (r *turn) agentFailed(ctx context.Context, err error) *result {
 	case agents.Transient:
 		say = text.AgentBusy
 	case agents.Overflow:
-		return failed(models.InboundFailed, models.CodeTooLarge, "the message does not fit the model's window", text.Say(r.lang, text.TooLarge))
+		why, say := "the message does not fit the model's window", text.TooLarge
+		if r.saidBefore() {
+			why, say = "the conversation does not fit the model's window, even shortened", text.ContextFull
+		}
+		return failed(models.InboundFailed, models.CodeTooLarge, why, text.Say(r.lang, say))
 	case agents.Permanent, agents.Auth:
 	}
 	return failed(models.InboundFailed, code, oneLine(err.Error()), text.Say(r.lang, say, r.code()))
@@ -258,19 +308,31 @@ func (r *turn) code() string {
 func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	g := r.g
 	now := g.now()
+	if r.restored && res.outcome.Reply != nil {
+		res.outcome.Reply.Notices = append(res.outcome.Reply.Notices, text.Say(r.lang, text.SessionRestored))
+	}
 	request := &store.TurnCommit{
 		Claim: r.t.Claim, Session: r.env.session(r.head), Inbounds: r.t.Inbounds, Outcome: res.outcome,
 		Slot: models.DefaultSlot, Messages: res.messages, Deliveries: r.outgoing(res),
 		ClosePreviews: r.mayHaveCard(),
 		Keep:          g.pool.Keep(), UserAt: r.head.ReceivedAt, ModelAt: res.modelAt, Now: now,
 	}
-	if r.env.Run != nil && len(request.Deliveries) > 0 {
-		request.Remember = r.env.Run.Chat
+	if chat, background := r.remembers(); chat != nil && len(request.Deliveries) > 0 {
+		request.Remember = chat
+		if background {
+			if err := asBackground(request.Deliveries); err != nil {
+				return nil, err
+			}
+		}
 	}
+	r.warnCaller(res.outcome.Reply)
+	r.account(request, res)
+	request.Approvals = res.approvals
 	if res.outcome.State == models.InboundDone {
 		request.Slot, request.ObservedThrough = r.head.Slot, r.observedThrough
+		request.Forms = frozen(r.decided)
 	}
-	sender := len(request.Deliveries) > 0 && !r.env.Pulled && r.adapter != nil && g.outbox.reserve()
+	sender := len(request.Deliveries) > 0 && !r.env.Pulled && g.sender(r.head.Channel, r.head.Account) != nil && g.outbox.reserve()
 	if sender {
 		claim := g.outbox.claimRequest()
 		request.ClaimTarget = &claim
@@ -300,6 +362,18 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		g.hub.Done(&done)
 	}
 	return committed.Kept, nil
+}
+
+// remembers is the session that the delivered answer becomes part of, and whether as
+// its background: what a task says in a chat.
+func (r *turn) remembers() (chat *models.Session, background bool) {
+	switch {
+	case r.env.Run != nil:
+		return r.env.Run.Chat, r.env.Run.Background
+	case r.env.Decided != nil:
+		return r.env.Decided.Chat, r.env.Decided.Background
+	}
+	return nil, false
 }
 
 // mayHaveCard reports whether an earlier attempt may have left a stream card open that
@@ -335,10 +409,13 @@ func (r *turn) outgoing(res *result) []*models.Delivery {
 	if res.kind == models.DeliveryNotice {
 		out = r.g.notices(r.head, r.env, res.say)
 	} else {
-		out = r.g.deliveries(r.head, r.env, res.say, res.kind)
+		out = append(r.g.deliveries(r.head, r.env, res.say, res.kind), r.asks(res.approvals)...)
 		if r.tooOld > 0 {
 			out = append(out, r.g.notices(r.head, r.env, text.Say(r.lang, text.SomeWereTooOld, r.tooOld))...)
 		}
+	}
+	if r.restored {
+		out = append(out, r.g.notices(r.head, r.env, text.Say(r.lang, text.SessionRestored))...)
 	}
 	if id := r.preview.opened(); id != "" && len(out) > 0 {
 		out[0].Preview = id

@@ -8,37 +8,27 @@ import (
 )
 
 const (
-	// upkeepEvery is how often one replica sweeps what is no longer kept and looks
-	// for lanes that a fault left asleep.
+	// leaderName is the lease of what one replica does: upkeep, jobs, tasks.
+	leaderName = "leader"
+	// upkeepEvery is how often it sweeps what is no longer kept and looks for lanes that
+	// a fault left asleep, and the longest that one sweep takes.
 	upkeepEvery = 30 * time.Second
 	// upkeepTimeout bounds one statement of it.
 	upkeepTimeout = 20 * time.Second
 	// sweepBatch bounds the rows that one statement removes.
 	sweepBatch = 500
-	upkeepName = "upkeep"
 )
 
-// upkeep does what one replica has to do now and then, until ctx ends: the one that
-// holds the lease and renews it in between.
+// upkeep does what has to be done now and then, until ctx ends.
 func (g *Gateway) upkeep(ctx context.Context) {
-	last := g.now()
-	for clock.Sleep(ctx, g.clock, g.cfg.Lease/2) == nil {
-		bounded, cancel := context.WithTimeout(ctx, upkeepTimeout)
-		held, err := g.store.AcquireLease(bounded, upkeepName, g.pool.ClaimRequest())
-		cancel()
-		switch {
-		case err != nil && ctx.Err() == nil:
-			g.log.Error("upkeep lease could not be taken", "error", err)
-		case held && g.now().Sub(last) >= upkeepEvery:
-			last = g.now()
+	for clock.Sleep(ctx, g.clock, upkeepEvery) == nil {
+		g.safely("upkeep", func() {
 			g.wake(ctx)
+			if err := g.sumUsage(ctx); err != nil && ctx.Err() == nil {
+				g.log.Error("what turns cost could not be summed up", "error", err)
+			}
 			g.sweep(ctx)
-		}
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), upkeepTimeout)
-	defer cancel()
-	if err := g.store.ReleaseLease(bounded, upkeepName, g.cfg.Owner); err != nil {
-		g.log.Warn("upkeep lease could not be released", "error", err)
+		})
 	}
 }
 
@@ -55,9 +45,9 @@ func (g *Gateway) wake(ctx context.Context) {
 	}
 }
 
-// sweep removes what is no longer kept, in batches, as long as there is more.
+// sweep removes what is no longer kept, in batches, as long as there is more and time.
 func (g *Gateway) sweep(ctx context.Context) {
-	for ctx.Err() == nil {
+	for began := g.now(); ctx.Err() == nil && g.now().Sub(began) < upkeepEvery; {
 		bounded, cancel := context.WithTimeout(ctx, upkeepTimeout)
 		swept, err := g.store.Sweep(bounded, g.now(), g.settings.Load().Retention, sweepBatch)
 		erased := true
@@ -71,8 +61,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			}
 			return
 		}
-		most := max(swept.Inbound, swept.Deliveries, swept.Dedup, swept.Aliases, swept.Previews, swept.Messages)
-		if most < sweepBatch && erased {
+		if swept.Most() < sweepBatch && erased {
 			return
 		}
 	}

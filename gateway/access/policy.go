@@ -24,27 +24,50 @@ type Policy struct {
 	Admins     []string
 }
 
-// Allows reports whether a person, known by any of the ids, may use the bot in
-// the chat. Being denied wins over everything, being an administrator over the rest.
-func (p Policy) Allows(direct bool, chatID string, userIDs ...string) bool {
-	if matchAny(p.DenyUsers, userIDs) {
-		return false
+// Verdict is what a policy says of somebody in a chat.
+type Verdict string
+
+// The verdicts.
+const (
+	Allowed Verdict = "allowed"
+	Refused Verdict = "refused"
+	// Unknown is who is allowed if an administrator approved the person or the chat.
+	Unknown Verdict = "unknown"
+)
+
+// Judge says whether a person, known by any of the ids, may use the bot in the chat.
+// Being denied wins over everything, being an administrator over the rest.
+func (p Policy) Judge(direct bool, chatID string, userIDs ...string) Verdict {
+	if p.Denies(userIDs...) {
+		return Refused
 	}
 	if p.IsAdmin(userIDs...) {
-		return true
+		return Allowed
 	}
 	mode := p.Groups
 	if direct {
 		mode = p.Direct
 	}
-	switch mode {
-	case Allowlist, Pairing:
-		return matchAny(p.AllowUsers, userIDs) || !direct && matchAny(p.AllowChats, []string{chatID})
-	case Disabled:
-		return false
-	default:
-		return true
+	named := matchAny(p.AllowUsers, userIDs) || !direct && matchAny(p.AllowChats, []string{chatID})
+	switch {
+	case mode == Disabled:
+		return Refused
+	case named, mode != Allowlist && mode != Pairing:
+		return Allowed
+	case mode == Pairing:
+		return Unknown
 	}
+	return Refused
+}
+
+// Denies reports whether a person, known by any of the ids, is denied by name.
+func (p Policy) Denies(userIDs ...string) bool { return matchAny(p.DenyUsers, userIDs) }
+
+// Lenient reports whether the policy lets everybody in, wherever: nobody has to be
+// looked at.
+func (p Policy) Lenient() bool {
+	open := func(m Mode) bool { return m != Allowlist && m != Pairing && m != Disabled }
+	return open(p.Direct) && open(p.Groups) && len(p.DenyUsers) == 0
 }
 
 // IsAdmin reports whether a person, known by any of the ids, is an administrator.
@@ -53,7 +76,7 @@ func (p Policy) IsAdmin(userIDs ...string) bool { return matchAny(p.Admins, user
 func matchAny(patterns, ids []string) bool {
 	for _, pattern := range patterns {
 		for _, id := range ids {
-			if id != "" && match(pattern, id) {
+			if id != "" && Match(pattern, id) {
 				return true
 			}
 		}
@@ -61,8 +84,8 @@ func matchAny(patterns, ids []string) bool {
 	return false
 }
 
-// match compares id with a pattern in which `*` stands for anything.
-func match(pattern, id string) bool {
+// Match compares id with a pattern in which `*` stands for anything.
+func Match(pattern, id string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == id

@@ -27,16 +27,57 @@ func TestAllows(t *testing.T) {
 		{"chats are for groups", true, "oc_1", []string{"ou_x"}, false},
 		{"an empty id matches nothing", true, "c", []string{""}, false},
 	} {
-		if got := p.Allows(c.direct, c.chat, c.users...); got != c.want {
-			t.Errorf("%s: Allows = %v, want %v", c.name, got, c.want)
+		if got := p.Judge(c.direct, c.chat, c.users...); (got == Allowed) != c.want {
+			t.Errorf("%s: %v, want allowed %v", c.name, got, c.want)
 		}
 	}
 	denied := Policy{Direct: Open, Groups: Disabled, Admins: []string{"a"}, DenyUsers: []string{"a"}}
-	if denied.Allows(true, "c", "a") {
+	if denied.Judge(true, "c", "a") != Refused {
 		t.Error("a denied administrator was let in")
 	}
-	if denied.Allows(false, "c", "b") {
+	if denied.Judge(false, "c", "b") != Refused {
 		t.Error("a disabled group let somebody in")
+	}
+}
+
+func TestPairing(t *testing.T) {
+	p := Policy{Direct: Pairing, Groups: Pairing, AllowUsers: []string{"ou_lin"}, AllowChats: []string{"oc_1"}, DenyUsers: []string{"ou_eve"}, Admins: []string{"ou_root"}}
+	for _, c := range []struct {
+		direct     bool
+		chat, user string
+		want       Verdict
+	}{
+		{true, "c", "ou_x", Unknown}, {false, "c", "ou_x", Unknown}, {true, "c", "ou_lin", Allowed}, {false, "c", "ou_lin", Allowed},
+		{false, "oc_1", "ou_x", Allowed}, {true, "oc_1", "ou_x", Unknown}, {false, "oc_1", "ou_eve", Refused}, {true, "c", "ou_root", Allowed},
+	} {
+		if got := p.Judge(c.direct, c.chat, c.user); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	if p.Lenient() || !(Policy{Admins: []string{"a"}, AllowUsers: []string{"b"}}).Lenient() || (Policy{DenyUsers: []string{"a"}}).Lenient() {
+		t.Error("lenient")
+	}
+}
+
+func TestCodes(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		code := NewCode()
+		if !IsCode(code) || seen[code] {
+			t.Fatalf("code %q", code)
+		}
+		seen[code] = true
+	}
+	for _, c := range []struct {
+		said, want string
+		ok         bool
+	}{
+		{"P-7K3F9Q", "P-7K3F9Q", true}, {"p-7k3f9q", "P-7K3F9Q", true}, {"`P-7K3F9Q`", "P-7K3F9Q", true}, {"7K3F9Q", "7K3F9Q", false},
+		{"P-7K3F9", "P-7K3F9", false}, {"P-7K3F90", "P-7K3F90", false}, {"", "", false},
+	} {
+		if got := ReadCode(c.said); got != c.want || IsCode(got) != c.ok {
+			t.Errorf("%q is read as %q, a code: %v", c.said, got, IsCode(got))
+		}
 	}
 }
 
@@ -48,8 +89,8 @@ func TestMatch(t *testing.T) {
 		{"*", "anything", true}, {"a*c", "abc", true}, {"a*c", "ac", true}, {"a*c", "abd", false},
 		{"a*b*c", "a-b-c", true}, {"a*a", "a", false}, {"", "", true}, {"", "x", false}, {"a", "a ", false},
 	} {
-		if got := match(c.pattern, c.id); got != c.want {
-			t.Errorf("match(%q, %q) = %v, want %v", c.pattern, c.id, got, c.want)
+		if got := Match(c.pattern, c.id); got != c.want {
+			t.Errorf("Match(%q, %q) = %v, want %v", c.pattern, c.id, got, c.want)
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
@@ -26,6 +28,10 @@ type Command struct {
 	AdminIfShared bool
 	// ReadsNotes asks for the session's notes in the [Call].
 	ReadsNotes bool
+	// ReadsHistory asks for what was said in the session.
+	ReadsHistory bool
+	// ReadsSummary asks for what a summary would stand for.
+	ReadsSummary bool
 	// Help is what /help says of it.
 	Help text.ID
 
@@ -51,19 +57,41 @@ type Call struct {
 	ChatID   string
 	ThreadID string
 	SenderID string
+	// SenderName is what people call the sender; may be empty.
+	SenderName string
+	// InboundID is the command's message.
+	InboundID string
+	// Operator is who says the command where that is the operator; else empty.
+	Operator string
+	// Decides is the code of the call that the sender may decide on.
+	Decides string
 	// Direct is set in a direct chat.
 	Direct bool
 	// Tasks makes scheduled tasks.
 	Tasks Tasks
+	// Models are those that the session may use, the agent's own first.
+	Models []string
+	// Roles are the prompts that it may use.
+	Roles []Role
+	// HelpText is what /help says instead of the list of commands, which {{commands}} in it
+	// stands for; empty: that list.
+	HelpText string
 	// StaticSlots are those that the session has from the configuration.
 	StaticSlots []slot.Static
 	// Notes are the session's, newest first, as they were just before, for a command
 	// that reads them.
 	Notes []*models.Note
+	// History is what was said in the session, for a command that reads it.
+	History *History
+	// Summary is what a summary would stand for, for a command that makes one; for the
+	// others only whether one is being made.
+	Summary Summary
 	// Admin is set if the sender is an administrator.
 	Admin bool
 	// Shared is set if several people share the session.
 	Shared bool
+	// Allowance is what the sender's messages count against.
+	Allowance Allowance
 
 	table []Command // what /help lists
 
@@ -71,6 +99,13 @@ type Call struct {
 	Ended []*models.Inbound
 	// Requeued is set if a message waits again.
 	Requeued string
+	// Admitted is a request for access that was decided on: who asked is to be told.
+	Admitted *models.AccessGrant
+	// Decided is set if a call was decided on: the command's message becomes a turn.
+	Decided *Decided
+	// Compaction is set if a summary is to be made, StopSummary if none is any more.
+	Compaction  *Compaction
+	StopSummary bool
 	// Emptied is set if the current slot was emptied: what was said later begins anew.
 	Emptied bool
 }
@@ -97,75 +132,74 @@ var Table = []Command{
 	{Name: "retry", Aliases: []string{"重试"}, Help: text.HelpRetry, run: retry},
 	{Name: "undo", Aliases: []string{"撤销"}, Destroys: true, Help: text.HelpUndo, run: undo},
 	{Name: "status", Aliases: []string{"状态"}, Help: text.HelpStatus, run: status},
-	{Name: "task", Usage: "add|list|pause|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
+	{Name: "history", Usage: "[words]", Aliases: []string{"历史"}, ReadsHistory: true, Help: text.HelpHistory, run: history},
+	{Name: "compact", Usage: "[instructions]", Aliases: []string{"压缩"}, Destroys: true, AdminIfShared: true, ReadsSummary: true, Help: text.HelpCompact, run: compact},
+	{Name: "task", Usage: "add|list|pause|resume|delete", Aliases: []string{"任务"}, Help: text.HelpTask, run: task},
 	{Name: "remember", Usage: "[key=]text", Aliases: []string{"记住"}, Help: text.HelpRemember, run: remember},
 	{Name: "forget", Usage: "[id]", Aliases: []string{"忘记"}, Destroys: true, AdminIfShared: true, ReadsNotes: true, Help: text.HelpForget, run: forget},
 	{Name: "memory", Aliases: []string{"记忆", "笔记"}, ReadsNotes: true, Help: text.HelpMemory, run: memory},
 	{Name: "slot", Usage: "list|new|derive|switch|delete [name]", Aliases: []string{"上下文"}, Help: text.HelpSlot, run: slots},
+	{Name: "model", Usage: "[name|default]", Aliases: []string{"模型"}, AdminIfShared: true, Help: text.HelpModel, run: model},
+	{Name: "role", Usage: "list|show|use|default [role]", Aliases: []string{"角色"}, Help: text.HelpRole, run: role},
+	{Name: approveName, Usage: "CODE [no]", Aliases: []string{"批准"}, Destroys: true, Help: text.HelpApprove, run: approve},
+	{Name: denyName, Usage: "CODE", Aliases: []string{"拒绝"}, Destroys: true, Help: text.HelpDeny, run: deny},
+	{Name: "pair", Usage: "[CODE [no]]", Aliases: []string{"配对"}, Help: text.HelpPair, run: pair},
+	{Name: "limit", Usage: "[lift|add TOKENS] [user]", Aliases: []string{"额度"}, Help: text.HelpLimit, run: limits},
 	{Name: "whoami", Aliases: []string{"我是谁"}, Help: text.HelpWhoAmI, run: whoami},
 }
 
+// commandsMark stands for the list of commands in a help text of the operator's.
+const commandsMark = "{{commands}}"
+
 func (c *Call) help() string {
-	var b strings.Builder
-	b.WriteString(text.Say(c.Lang, text.HelpTitle))
-	for i := range c.table {
-		cmd := &c.table[i]
-		b.WriteString("\n- `/" + strings.TrimSpace(cmd.Name+" "+cmd.Usage) + "`")
-		if c.Lang == text.Chinese {
-			b.WriteString(" (/" + strings.Join(cmd.Aliases, ", /") + ")")
-		}
-		b.WriteString(": " + text.Say(c.Lang, cmd.Help))
+	list := List(c.Lang, c.table)
+	if c.HelpText != "" {
+		return strings.ReplaceAll(c.HelpText, commandsMark, list)
 	}
-	return b.String()
+	return text.Say(c.Lang, text.HelpTitle) + "\n" + list
 }
 
-func newSlot(c *Call) (string, error) {
-	if c.Args != "" && !models.ValidName(c.Args) {
-		return text.Say(c.Lang, text.BadSlotName), nil
+// List is a list of commands for people.
+func List(l text.Lang, table []Command) string {
+	lines := make([]string, len(table))
+	for i := range table {
+		cmd := &table[i]
+		lines[i] = "- `/" + strings.TrimSpace(cmd.Name+" "+cmd.Usage) + "`"
+		if l == text.Chinese {
+			lines[i] += " (/" + strings.Join(cmd.Aliases, ", /") + ")"
+		}
+		lines[i] += ": " + text.Say(l, cmd.Help)
 	}
+	return strings.Join(lines, "\n")
+}
+
+// newSlot is /new [name]; any text is a name.
+func newSlot(c *Call) (string, error) {
 	if err := c.Tx.Create(&c.Session); err != nil {
 		return "", err
 	}
-	slots, err := c.Tx.Slots()
+	slots, err := c.slots().All()
 	if err != nil {
 		return "", err
 	}
-	name := c.Args
-	if name == "" {
-		name = freeName(slots)
-	}
-	if slot.FindStatic(c.StaticSlots, name) != nil {
-		return text.Say(c.Lang, text.SlotExists, name), nil
+	name := nameSlot(strings.Join(words(c.Args), " "), slots)
+	if said, taken := c.taken(name, slots); taken {
+		return said, nil
 	}
 	err = c.Tx.CreateSlot(&models.ContextSlot{
-		ID: name, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: c.Now,
+		ID: name.id, Title: name.title, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: c.Now,
 	})
-	if errors.Is(err, store.ErrExists) {
-		return text.Say(c.Lang, text.SlotExists, name), nil
-	}
 	if err != nil {
 		return "", err
 	}
-	if err := c.Tx.SwitchSlot(name); err != nil {
+	if err := c.Tx.SwitchSlot(name.id); err != nil {
 		return "", err
 	}
 	dropped, err := c.supersedeAll()
 	if err != nil {
 		return "", err
 	}
-	return withDropped(c.Lang, text.Say(c.Lang, text.NewSlot, name), dropped), nil
-}
-
-func freeName(slots []*models.ContextSlot) string {
-	taken := make(map[string]bool, len(slots))
-	for _, s := range slots {
-		taken[s.ID] = true
-	}
-	for n := 2; ; n++ {
-		if name := fmt.Sprintf("chat-%d", n); !taken[name] {
-			return name
-		}
-	}
+	return withDropped(c.Lang, text.Say(c.Lang, text.NewSlot, name.shown()), dropped), nil
 }
 
 func reset(c *Call) (string, error) {
@@ -193,7 +227,7 @@ func reset(c *Call) (string, error) {
 	if err := c.Tx.Reset(slot, observed, c.Now); err != nil {
 		return "", err
 	}
-	c.Emptied = true
+	c.Emptied, c.StopSummary = true, true
 	return withDropped(c.Lang, text.Say(c.Lang, text.ResetDone, slot), dropped), nil
 }
 
@@ -235,7 +269,8 @@ func (c *Call) isSenders(in *models.Inbound) bool {
 	return in.Channel == c.Channel && in.Account == c.Account && in.SenderID == c.SenderID
 }
 
-// stop ends what the sender has running and waiting; for an administrator all of it.
+// stop ends what the sender has running and waiting; for an administrator, and for
+// whom the session belongs to alone, all of it.
 func stop(c *Call) (string, error) {
 	pending, err := c.pending()
 	if err != nil {
@@ -243,11 +278,16 @@ func stop(c *Call) (string, error) {
 	}
 	var mine []*models.Inbound
 	for _, in := range pending {
-		if c.Admin || c.isSenders(in) {
+		if c.Admin || !c.Shared || c.isSenders(in) {
 			mine = append(mine, in)
 		}
 	}
-	if len(mine) == 0 {
+	c.StopSummary = c.Summary.Running && (c.Admin || !c.Shared)
+	switch {
+	case len(mine) > 0:
+	case c.StopSummary:
+		return text.Say(c.Lang, text.CompactStopped), nil
+	default:
 		return text.Say(c.Lang, text.NothingToStop), nil
 	}
 	if err := c.end(mine, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled}); err != nil {
@@ -263,6 +303,9 @@ func retry(c *Call) (string, error) {
 	}
 	if err != nil {
 		return "", err
+	}
+	if last.Code == models.CodeRateLimited && c.Now.Sub(last.ReceivedAt) < limit.Window && !c.Admin {
+		return text.Say(c.Lang, text.RetryLater), nil // else the rate would be none
 	}
 	if err := c.Tx.Requeue(last.ID, c.Now); err != nil {
 		return "", err
@@ -313,10 +356,39 @@ func status(c *Call) (string, error) {
 			running++
 		}
 	}
-	return text.Say(c.Lang, text.StatusText, s.AgentID, s.CurrentSlot, s.MessageCount, s.TotalTokenCount,
-		running, len(pending)-running, s.State), nil
+	slots, err := c.slots().All()
+	if err != nil {
+		return "", err
+	}
+	current := &models.ContextSlot{ID: s.CurrentSlot}
+	for _, one := range slots {
+		if one.Current {
+			current = one
+		}
+	}
+	return text.Say(c.Lang, text.StatusText, s.AgentID, cmp.Or(s.Model, c.ownModel()), slotTitle(current), current.MessageCount, current.TotalTokens,
+		running, len(pending)-running, stateName(c.Lang, s.State)), nil
+}
+
+// stateName is what people call a state of a session.
+func stateName(l text.Lang, state models.SessionState) string {
+	switch state {
+	case models.SessionActive:
+		return text.Say(l, text.StateActive)
+	case models.SessionIdle:
+		return text.Say(l, text.StateIdle)
+	case models.SessionCompacted:
+		return text.Say(l, text.StateCompacted)
+	case models.SessionArchived:
+		return text.Say(l, text.StateArchived)
+	}
+	return string(state)
 }
 
 func whoami(c *Call) (string, error) {
-	return text.Say(c.Lang, text.WhoAmI, c.Channel, c.Account, c.SenderID, c.ChatID, c.Session.Key), nil
+	role := text.RoleOfUser
+	if c.Admin {
+		role = text.RoleOfAdmin
+	}
+	return text.Say(c.Lang, text.WhoAmI, c.Channel, c.Account, c.SenderID, text.Say(c.Lang, role), c.ChatID, c.Session.Key), nil
 }

@@ -20,24 +20,18 @@ func slots(c *Call) (string, error) {
 	switch {
 	case (verb == "" || verb == "list" || verb == "列表") && len(names) == 0:
 		return c.listSlots()
-	case (verb == "new" || verb == "新建") && len(names) <= 1:
-		c.Args = strings.Join(names, "")
+	case verb == "new" || verb == "新建":
+		c.Args = strings.Join(names, " ")
 		return newSlot(c)
 	case verb == "derive" || verb == "派生":
 		return c.deriveSlot(names)
-	case (verb == "switch" || verb == "切换") && len(names) == 1:
-		return c.onSlot(names[0], text.SlotSwitched, func(s slot.Slots) error {
-			_, err := s.Switch(names[0])
-			return err
-		})
-	case (verb == "delete" || verb == "删除") && len(names) == 1:
+	case (verb == "switch" || verb == "切换") && len(names) > 0:
+		return c.onSlot(strings.Join(names, " "), text.SlotSwitched, slot.Slots.Switch)
+	case (verb == "delete" || verb == "删除") && len(names) > 0:
 		if c.Shared && !c.Admin {
 			return text.Say(c.Lang, text.NeedsAdmin), nil
 		}
-		return c.onSlot(names[0], text.SlotDeleted, func(s slot.Slots) error {
-			_, err := s.Delete(names[0])
-			return err
-		})
+		return c.onSlot(strings.Join(names, " "), text.SlotDeleted, slot.Slots.Delete)
 	}
 	return text.Say(c.Lang, text.SlotUsage), nil
 }
@@ -61,7 +55,7 @@ func (c *Call) listSlots() (string, error) {
 		mode := text.Say(c.Lang, map[models.SlotMode]text.ID{
 			models.SlotFull: text.SlotIsFull, models.SlotFocused: text.SlotIsFocused, models.SlotReadonly: text.SlotIsReadonly,
 		}[s.Mode])
-		lines = append(lines, text.Say(c.Lang, id, s.ID, mode, s.MessageCount, s.TotalTokens))
+		lines = append(lines, text.Say(c.Lang, id, slotTitle(s), mode, s.MessageCount, s.TotalTokens))
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -78,36 +72,47 @@ func (c *Call) deriveSlot(names []string) (string, error) {
 	default:
 		return text.Say(c.Lang, text.SlotUsage), nil
 	}
-	_, err := c.slots().Get(parent)
-	if errors.Is(err, slot.ErrNotFound) {
+	all, err := c.allSlots()
+	if err != nil {
+		return "", err
+	}
+	parent = findSlot(parent, all)
+	if _, err := c.slots().Get(parent); errors.Is(err, slot.ErrNotFound) {
 		return text.Say(c.Lang, text.SlotMissing, parent), nil
 	}
-	return c.onSlot(names[0], text.SlotDerived, func(s slot.Slots) error {
-		_, err := s.Derive(parent, slot.Derive{ID: names[0]})
-		return err
+	name := nameSlot(names[0], all)
+	if said, taken := c.taken(name, all); taken {
+		return said, nil
+	}
+	return c.onSlot(name.shown(), text.SlotDerived, func(s slot.Slots, _ string) (*models.ContextSlot, error) {
+		return s.Derive(parent, slot.Derive{ID: name.id, Title: name.title})
 	})
+}
+
+// allSlots returns the session's slots; the session is made if it is not there.
+func (c *Call) allSlots() ([]*models.ContextSlot, error) {
+	if err := c.Tx.Create(&c.Session); err != nil {
+		return nil, err
+	}
+	return c.slots().All()
 }
 
 // onSlot carries an operation on a slot out and says that it is done, or what is
 // wrong with it.
-func (c *Call) onSlot(name string, done text.ID, do func(slot.Slots) error) (string, error) {
-	if !models.ValidName(name) {
-		return text.Say(c.Lang, text.BadSlotName), nil
-	}
-	if err := c.Tx.Create(&c.Session); err != nil {
+func (c *Call) onSlot(said string, done text.ID, do func(s slot.Slots, id string) (*models.ContextSlot, error)) (string, error) {
+	all, err := c.allSlots()
+	if err != nil {
 		return "", err
 	}
-	switch err := do(c.slots()); {
+	switch got, err := do(c.slots(), findSlot(said, all)); {
 	case err == nil:
-		return text.Say(c.Lang, done, name), nil
+		return text.Say(c.Lang, done, slotTitle(got)), nil
 	case errors.Is(err, slot.ErrNotFound):
-		return text.Say(c.Lang, text.SlotMissing, name), nil
-	case errors.Is(err, slot.ErrExists):
-		return text.Say(c.Lang, text.SlotExists, name), nil
+		return text.Say(c.Lang, text.SlotMissing, said), nil
 	case errors.Is(err, slot.ErrReadonly):
-		return text.Say(c.Lang, text.SlotIsStatic, name), nil
+		return text.Say(c.Lang, text.SlotIsStatic, said), nil
 	case errors.Is(err, store.ErrConflict):
-		return text.Say(c.Lang, text.SlotStays, name), nil
+		return text.Say(c.Lang, text.SlotStays, said), nil
 	default:
 		return "", err
 	}

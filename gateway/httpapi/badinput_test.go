@@ -51,6 +51,18 @@ func TestBadChatBodies(t *testing.T) {
 		"slot name":            `{"userId":"lin","slot":"../x","text":"hi"}`,
 		"empty image":          `{"userId":"lin","text":"hi","images":[""]}`,
 		"many images":          `{"userId":"lin","text":"hi","images":[` + strings.Repeat(`"u",`, 16) + `"u"]}`,
+		"a key twice":          `{"userId":"lin","text":"hi","text":"ho"}`,
+		"a key in other case":  `{"userId":"lin","Text":"hi"}`,
+		"a key in both cases":  `{"userId":"lin","text":"hi","TEXT":"ho"}`,
+		"an escaped key twice": `{"userId":"lin","text":"hi","te\u0078t":"ho"}`,
+		"image of a file":      `{"userId":"lin","text":"hi","images":["file:///etc/passwd"]}`,
+		"image over FTP":       `{"userId":"lin","text":"hi","images":["https://example.com/a.png","ftp://example.com/a.png"]}`,
+		"image without scheme": `{"userId":"lin","text":"hi","images":["example.com/a.png"]}`,
+		"image on loopback":    `{"userId":"lin","text":"hi","images":["http://127.0.0.1/a.png"]}`,
+		"image of metadata":    `{"userId":"lin","text":"hi","images":["http://169.254.169.254/latest/meta-data"]}`,
+		"image on localhost":   `{"userId":"lin","text":"hi","images":["http://localhost:8080/a.png"]}`,
+		"data that is none":    `{"userId":"lin","text":"hi","images":["data:text/html;base64,AAAA"]}`,
+		"data without base64":  `{"userId":"lin","text":"hi","images":["data:image/png,AAAA"]}`,
 		"deep nesting":         `{"userId":"lin","text":"hi","images":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
 	} {
 		t.Run(name, func(t *testing.T) {

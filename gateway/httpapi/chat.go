@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway"
+	limits "github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
@@ -55,6 +57,10 @@ const (
 func (s *Server) chat(c *gin.Context) {
 	var body chatRequest
 	if err := decodeBody(c, &body, true); err != nil {
+		s.fail(c, err)
+		return
+	}
+	if err := s.checkImages(body.Images); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -119,6 +125,28 @@ func (b *chatRequest) incoming(account, idempotencyKey string) (*gateway.Incomin
 	}, nil
 }
 
+// dataImage is the only other form of a picture: what models take, in the URL itself.
+var dataImage = regexp.MustCompile(`^data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+
+// checkImages refuses what is no picture that can be fetched.
+func (s *Server) checkImages(images []string) error {
+	for i, image := range images {
+		if strings.HasPrefix(image, "data:") {
+			if !dataImage.MatchString(image) {
+				return invalid(fmt.Sprintf("images[%d] must be data:image/png, jpeg, gif or webp with base64, or an http(s) URL", i))
+			}
+			continue
+		}
+		if s.cfg.CheckURL == nil {
+			continue
+		}
+		if err := s.cfg.CheckURL(image); err != nil {
+			return invalid(fmt.Sprintf("images[%d] is refused: %s", i, lastPart(err.Error())))
+		}
+	}
+	return nil
+}
+
 // check refuses what is missing, unknown, too long, or cannot be stored.
 func (b *chatRequest) check() error {
 	switch {
@@ -174,6 +202,8 @@ func (s *Server) take(ctx context.Context, in *gateway.Incoming) (*taken, error)
 	case err != nil:
 	case accepted.Inbound == nil:
 		err = conflict("that message was taken before, and its session has been deleted since")
+	case accepted.Limited && accepted.Duplicate:
+		err = &problem{code: models.CodeRateLimited, message: "the message was not run again: too many messages within a minute", retryAfter: limits.Window}
 	case accepted.Differs:
 		err = conflict("another text was sent under the same messageId")
 	case accepted.Inbound.ID == in.ID:

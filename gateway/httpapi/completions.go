@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/models"
 )
@@ -31,6 +32,11 @@ func (s *Server) completions(c *gin.Context) {
 		return
 	}
 	messages, err := body.messages()
+	for _, m := range messages {
+		if err == nil {
+			err = s.checkImages(m.Images)
+		}
+	}
 	if err == nil && !s.hasAgent(body.Model) {
 		err = invalid("model must be the id of an agent; GET /v1/models lists them")
 	}
@@ -86,9 +92,7 @@ func (s *Server) completeInSession(c *gin.Context, body *completionRequest, chat
 		w.delta(u.Delta)
 	})
 	if err == nil {
-		if p := outcomeProblem(outcome); p != nil {
-			err = p
-		}
+		err = s.refusal(outcome)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = unavailable("the answer is not there yet; ask again with the same " + headerIdempotencyKey)
@@ -116,10 +120,24 @@ func (s *Server) completeStateless(c *gin.Context, body *completionRequest, mess
 		w.delta(e.Delta)
 	})
 	if err != nil {
-		s.failCompletion(c, w, agentProblem(err))
+		s.failCompletion(c, w, s.statelessProblem(err))
 		return
 	}
 	w.end(response.Final().Content, response.FinishReason, response.Usage)
+}
+
+// statelessProblem is agentProblem for a call that limits may have refused.
+func (s *Server) statelessProblem(err error) error {
+	switch {
+	case errors.Is(err, gateway.ErrBudgetExceeded):
+		return &problem{
+			code: models.CodeBudgetExceeded, message: "today's budget of this agent is used up",
+			retryAfter: s.deps.Usage.RetryAfter(models.CodeBudgetExceeded, s.clock.Now()),
+		}
+	case errors.Is(err, gateway.ErrWordRefused):
+		return &problem{code: models.CodeForbidden, message: "the messages, or the answer, hold a word that is not allowed here"}
+	}
+	return agentProblem(err)
 }
 
 func agentProblem(err error) error {

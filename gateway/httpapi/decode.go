@@ -63,6 +63,9 @@ func decodeJSON(body []byte, v any, strict bool) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return invalid("there is something after the JSON object")
 	}
+	if err := checkKeys(body, v); err != nil {
+		return invalid(err.Error())
+	}
 	if loneSurrogate(body) {
 		return invalid(`a string holds half of a \u surrogate pair, which is no character`)
 	}

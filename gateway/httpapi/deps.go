@@ -8,19 +8,30 @@ import (
 // Deps is what the server asks of the rest of the program. Each interface stands
 // in the file that uses it.
 type Deps struct {
-	Chats        Chats
-	Stateless    Stateless
-	Sessions     SessionReader
-	Control      SessionControl
-	Contexts     ContextPreview
-	Exports      transfer.Reader
-	Slots        SlotControl
-	Notebooks    Notebooks
-	Queues       Queues
-	QueueControl QueueControl
-	Tasks        Tasks
-	TaskControl  TaskControl
-	Health       Health
+	Chats           Chats
+	Stateless       Stateless
+	Sessions        SessionReader
+	Control         SessionControl
+	Contexts        ContextPreview
+	Pruner          Pruner
+	Search          Search
+	Exports         transfer.Reader
+	Imports         transfer.Writer
+	Slots           SlotControl
+	Compactor       Compactor
+	Notebooks       Notebooks
+	Results         Results
+	Approvals       Approvals
+	ApprovalControl ApprovalControl
+	Queues          Queues
+	QueueControl    QueueControl
+	Tasks           Tasks
+	TaskControl     TaskControl
+	Jobs            Jobs
+	Access          Access
+	AccessControl   AccessControl
+	Usage           Usage
+	Health          Health
 	// Metrics counts requests and is what GET /metrics shows; nil: neither.
 	Metrics *telemetry.Metrics
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/chatkeep/chatkeep/gateway/access"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/dial"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/models"
-	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 	"github.com/chatkeep/chatkeep/store"
 	"github.com/chatkeep/chatkeep/store/memstore"
 )
@@ -60,6 +60,7 @@ type options struct {
 	settings func(*gateway.Settings)
 	chat     func(*gateway.ChatSettings)
 	server   func(*http.Server)
+	gateway  []gateway.Option
 	echo     echo.Config
 	stopped  bool // the gateway does not run
 }
@@ -110,7 +111,7 @@ func newWorld(t *testing.T, o options) *world {
 		o.settings(&settings)
 	}
 	w.gateway, err = gateway.New(gateway.Config{Owner: "test", Lease: 5 * time.Second, Workers: 8, Grace: 5 * time.Second},
-		settings, st, []adapters.Adapter{w.channel}, clock.Real(), log, gateway.WithMetrics(w.metrics))
+		settings, st, []adapters.Adapter{w.channel}, clock.Real(), log, append(o.gateway, gateway.WithMetrics(w.metrics))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func newWorld(t *testing.T, o options) *world {
 		w.run()
 	}
 	cfg := httpapi.Config{
-		AdminToken: adminToken, MaxBody: 64 << 10, Version: "test",
+		AdminToken: adminToken, MaxBody: 64 << 10, Version: "test", CheckURL: dial.New(dial.Policy{}).CheckURL,
 		Accounts: []httpapi.Account{{Name: "default"}, {Name: "team", Tokens: []string{teamToken, "second"}}, {Name: "work", Tokens: []string{"work-token"}}},
 		Agents:   []httpapi.AgentInfo{{ID: "assistant", Kind: "echo"}, {ID: "model", Kind: "openai", Model: "test-model"}, {ID: "hasty"}, {ID: "tiny"}},
 		Redacted: func() ([]byte, error) { return []byte(`{"server":{"adminToken":"***"}}`), nil },
@@ -129,8 +130,9 @@ func newWorld(t *testing.T, o options) *world {
 	h := health{w.gateway, st}
 	httpapi.Observe(w.metrics, h)
 	api := httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{w.gateway, st}, Stateless: w.gateway, Sessions: st, Control: w.gateway, Contexts: w.gateway, Exports: transfer.From(st), Slots: w.gateway, Notebooks: w.gateway,
-		Queues: st, QueueControl: w.gateway, Tasks: w.gateway, TaskControl: w.gateway, Health: h, Metrics: w.metrics,
+		Chats: chats{w.gateway, st}, Stateless: w.gateway, Sessions: st, Control: w.gateway, Contexts: w.gateway, Pruner: w.gateway, Search: st, Exports: st, Imports: st, Slots: w.gateway, Compactor: w.gateway, Notebooks: w.gateway,
+		Results: st, Approvals: st, ApprovalControl: w.gateway, Access: st, AccessControl: w.gateway, Usage: w.gateway,
+		Queues: st, QueueControl: w.gateway, Tasks: w.gateway, TaskControl: w.gateway, Jobs: w.gateway, Health: h, Metrics: w.metrics,
 	}, clock.Real(), log)
 	w.handler, w.doc = api.All(), readDocument(t, api)
 	server := httptest.NewUnstartedServer(w.handler)

@@ -96,7 +96,9 @@ func (s *Server) recover(c *gin.Context) {
 // bound keeps bodies within the limit, and clients from holding a handler by not
 // reading what it writes.
 func (s *Server) bound(c *gin.Context) {
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBody)
+	if c.FullPath() != importPath { // which holds no more than a part of it at a time
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBody)
+	}
 	c.Writer = &patientWriter{ResponseWriter: c.Writer, control: http.NewResponseController(c.Writer), server: s}
 }
 

@@ -41,6 +41,18 @@ func bodyOf(in *models.Inbound) chatResponse {
 
 const sendAgain = "; it can be sent again under the same messageId"
 
+// refusal is outcomeProblem with the time that a limit makes the client wait.
+func (s *Server) refusal(in *models.Inbound) error {
+	p := outcomeProblem(in)
+	if p == nil {
+		return nil
+	}
+	if p.code == models.CodeRateLimited || p.code == models.CodeBudgetExceeded {
+		p.retryAfter = s.deps.Usage.RetryAfter(p.code, in.ReceivedAt)
+	}
+	return p
+}
+
 // outcomeProblem is the error that a waiting client gets, or nil.
 func outcomeProblem(in *models.Inbound) *problem {
 	switch in.State {
@@ -72,7 +84,7 @@ func failure(in *models.Inbound) string {
 	switch in.Code {
 	case models.CodeTooLarge:
 		return "the message does not fit the agent's window"
-	case models.CodeSlotReadonly, models.CodeSlotNotFound, models.CodeRateLimited, models.CodeBudgetExceeded:
+	case models.CodeSlotReadonly, models.CodeSlotNotFound, models.CodeRateLimited, models.CodeBudgetExceeded, models.CodeForbidden:
 		return in.Error
 	case models.CodeAgentTimeout:
 		return "the agent took too long" + sendAgain

@@ -27,10 +27,13 @@ const (
 )
 
 // limit reads ?limit=.
-func limit(c *gin.Context) (int, error) {
+func limit(c *gin.Context) (int, error) { return limitOr(c, defaultPage) }
+
+// limitOr is limit with another default.
+func limitOr(c *gin.Context, otherwise int) (int, error) {
 	raw := c.Query("limit")
 	if raw == "" {
-		return defaultPage, nil
+		return otherwise, nil
 	}
 	n, err := strconv.Atoi(raw)
 	if err != nil || n < 1 || n > maxPage {

@@ -45,8 +45,11 @@ func rawQuery(c *gin.Context, name string) string {
 func keyOf(c *gin.Context) string { return c.GetString(sessionKeyName) }
 
 // idOf is the id of our own making in the path. What can be none is not found.
-func idOf(c *gin.Context) (string, error) {
-	id, err := url.PathUnescape(c.Param("id"))
+func idOf(c *gin.Context) (string, error) { return nameIn(c, "id") }
+
+// nameIn is idOf for another step of the path.
+func nameIn(c *gin.Context, step string) (string, error) {
+	id, err := url.PathUnescape(c.Param(step))
 	if err != nil || !models.ValidName(id) {
 		return "", notFound("there is no such id")
 	}

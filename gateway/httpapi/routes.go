@@ -24,6 +24,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 
 	a := e.Group("/admin/v1", s.requireAdmin)
 	a.GET("/sessions", s.listSessions)
+	a.POST("/sessions/import", s.importSession)
 	one := a.Group("/sessions/:key", s.sessionKey)
 	one.GET("", s.getSession)
 	one.PATCH("", s.patchSession)
@@ -31,11 +32,17 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	one.GET("/messages", s.sessionMessages)
 	one.GET("/context", s.sessionContext)
 	one.GET("/export", s.exportSession)
+	one.POST("/prune", s.pruneSession)
+	one.POST("/compact", s.compactSession)
 	one.POST("/reset", s.resetSession)
+	one.POST("/archive", s.archiveSession)
 	one.POST("/restore", s.restoreSession)
 	one.POST("/cancel", s.cancelSession)
 	s.slotRoutes(one)
 	s.notebookRoutes(one)
+	s.resultRoutes(one)
+
+	a.GET("/search", s.search)
 
 	a.GET("/inbound", s.listInbound)
 	a.POST("/inbound/:id/retry", s.retryInbound)
@@ -44,6 +51,10 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	a.POST("/deliveries/:id/retry", s.retryDelivery)
 
 	s.taskRoutes(a)
+	s.approvalRoutes(a)
+	s.accessRoutes(a)
+	s.usageRoutes(a)
+	s.jobRoutes(a)
 
 	a.GET("/channels", s.channels)
 	a.GET("/agents", s.agents)

@@ -25,6 +25,9 @@ type Config struct {
 	TrustedProxies []string
 	// Agents lists the agents: their ids are the models of the OpenAI-compatible routes.
 	Agents []AgentInfo
+	// CheckURL says what is wrong with the URL of a picture that a caller names; nil: any
+	// will do.
+	CheckURL func(url string) error
 	// Redacted returns the configuration as JSON, without its secrets.
 	Redacted func() ([]byte, error)
 	// Version of the program.

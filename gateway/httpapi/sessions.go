@@ -22,6 +22,7 @@ type SessionControl interface {
 	Patch(ctx context.Context, key string, apply func(*models.Session)) (*models.Session, error)
 	Delete(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
 	Reset(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
+	Archive(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
 	Activate(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
 	Restore(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
 	Cancel(ctx context.Context, key string, dryRun bool) (gateway.Change, error)
@@ -140,9 +141,10 @@ func (s *Server) change(c *gin.Context, do func(ctx context.Context, key string,
 	c.JSON(http.StatusOK, change)
 }
 
-func (s *Server) deleteSession(c *gin.Context) { s.change(c, s.deps.Control.Delete) }
-func (s *Server) resetSession(c *gin.Context)  { s.change(c, s.deps.Control.Reset) }
-func (s *Server) cancelSession(c *gin.Context) { s.change(c, s.deps.Control.Cancel) }
+func (s *Server) deleteSession(c *gin.Context)  { s.change(c, s.deps.Control.Delete) }
+func (s *Server) resetSession(c *gin.Context)   { s.change(c, s.deps.Control.Reset) }
+func (s *Server) archiveSession(c *gin.Context) { s.change(c, s.deps.Control.Archive) }
+func (s *Server) cancelSession(c *gin.Context)  { s.change(c, s.deps.Control.Cancel) }
 
 // restoreSession makes a session active, or brings back what its latest reset set aside.
 func (s *Server) restoreSession(c *gin.Context) {

@@ -73,7 +73,10 @@ func (b *budgetBody) UnmarshalJSON(raw []byte) error {
 func strictly(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	return checkKeys(raw, v)
 }
 
 // newSlotBody is the body of POST /slots.
@@ -212,7 +215,7 @@ func (s *Server) mergeSlot(c *gin.Context) {
 	}
 	change, err := s.deps.Slots.MergeSlot(c.Request.Context(), keyOf(c), id, body.Into, body.Strategy)
 	if err != nil {
-		s.fail(c, sessionProblem(err))
+		s.fail(c, summaryProblem(sessionProblem(err)))
 		return
 	}
 	c.JSON(http.StatusOK, change)

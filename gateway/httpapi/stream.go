@@ -40,9 +40,7 @@ func (s *Server) stream(c *gin.Context, t *taken) {
 		}
 	})
 	if err == nil {
-		if p := outcomeProblem(in); p != nil {
-			err = p
-		}
+		err = s.refusal(in)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = unavailable(stillRunning)

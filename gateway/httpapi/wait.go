@@ -32,8 +32,8 @@ func (s *Server) answer(c *gin.Context, t *taken) {
 	case err != nil:
 		s.fail(c, err)
 	default:
-		if p := outcomeProblem(in); p != nil {
-			s.fail(c, p)
+		if err := s.refusal(in); err != nil {
+			s.fail(c, err)
 			return
 		}
 		c.JSON(http.StatusOK, bodyOf(in))

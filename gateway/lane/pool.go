@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -14,6 +15,12 @@ import (
 // ErrShutdown is the cause of a turn's cancellation when the process stops and
 // its grace is over.
 var ErrShutdown = errors.New("lane: shutting down")
+
+// ErrBusy means that a turn has to wait: its lane is handed back for a moment.
+var ErrBusy = errors.New("lane: the turn has to wait")
+
+// busyPause is how long it waits on average.
+const busyPause = time.Second
 
 // Config says how lanes are run.
 type Config struct {
@@ -35,7 +42,7 @@ type Config struct {
 
 // Handler runs one turn and commits it. It returns the claim if the commit kept
 // the lane for the next message. An error means that nothing was committed: the
-// lane is handed back after [store.ErrStopped], [ErrShutdown] and [store.ErrUnavailable];
+// lane is handed back after [store.ErrStopped], [ErrShutdown], [ErrBusy] and [store.ErrUnavailable];
 // after any other one its lease runs out, and the attempt counts.
 type Handler func(ctx context.Context, t *store.Turn) (kept *store.Claim, err error)
 
@@ -194,6 +201,8 @@ func (p *Pool) handBack(ctx context.Context, claim store.Claim, cause error) {
 	case errors.Is(cause, store.ErrLeaseLost):
 		return
 	case errors.Is(cause, store.ErrStopped), errors.Is(cause, ErrShutdown):
+	case errors.Is(cause, ErrBusy):
+		delay = busyPause/2 + rand.N(busyPause)
 	case errors.Is(cause, store.ErrUnavailable):
 		delay = time.Second
 		p.log.Warn("turn handed back", "session", claim.SessionKey, "cause", cause)

@@ -2,10 +2,10 @@ package schedule_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata"
@@ -14,65 +14,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
-	"github.com/chatkeep/chatkeep/store/memstore"
 )
-
-func TestRead(t *testing.T) {
-	shanghai, err := time.LoadLocation("Asia/Shanghai")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 11, 30, 16, 30, 0, 0, shanghai) // a Monday
-	for text, want := range map[string]string{
-		`"0 9 * * 1-5" 总结昨天`:        "0 9 * * 1-5 | 总结昨天",
-		`“0 9 * * 1-5” 总结昨天`:        "0 9 * * 1-5 | 总结昨天",
-		"every 10m check the build": "@every 10m | check the build",
-		"every 1h30m look":          "@every 1h30m | look",
-		"Every 2 hours stretch":     "@every 2h0m0s | stretch",
-		"@every 45s ping":           "@every 45s | ping",
-		"每10分钟 看看":                  "@every 10m0s | 看看",
-		"每隔2小时喝水":                   "@every 2h0m0s | 喝水",
-		"10m call back":             "2026-11-30 16:40 | call back",
-		"in 2 days renew":           "2026-12-02 16:30 | renew",
-		"30分钟后提醒我":                  "2026-11-30 17:00 | 提醒我",
-		"18:00 go home":             "2026-11-30 18:00 | go home",
-		"at 18:00 go home":          "2026-11-30 18:00 | go home",
-		"9:15 stand up":             "2026-12-01 09:15 | stand up", // passed today
-		"tomorrow 9:15 stand up":    "2026-12-01 09:15 | stand up",
-		"明天9点 站会":                   "2026-12-01 09:00 | 站会",
-		"明天下午3点半开会":                 "2026-12-01 15:30 | 开会",
-		"后天 10:05 交报告":              "2026-12-02 10:05 | 交报告",
-		"今天 17点20分 下班":              "2026-11-30 17:20 | 下班",
-		"晚上8点看球":                    "2026-11-30 20:00 | 看球",
-		"":                          "error",
-		"hello":                     "error",
-		"18:00":                     "error",
-		"25:00 x":                   "error",
-		"18:60 x":                   "error",
-		"0m x":                      "error",
-		"99999999d x":               "error",
-		"every 1ms x":               "error",
-		"10meters of rope":          "error",
-		"60 9 * * 1 x":              "error",
-		"today 9:00 x":              "past",
-		`"TZ=0 9 * * *" x`:          "error",
-		`"0 0 30 2 *" x`:            "error",
-	} {
-		d, err := schedule.Read(text, now, shanghai)
-		got := "error"
-		switch {
-		case errors.Is(err, schedule.ErrPast):
-			got = "past"
-		case err == nil && d.At != nil:
-			got = d.At.In(shanghai).Format("2006-01-02 15:04") + " | " + d.Prompt
-		case err == nil:
-			got = d.Schedule + " | " + d.Prompt
-		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
 
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
@@ -132,8 +74,10 @@ type work struct{}
 func (work) Started() {}
 func (work) Settled() {}
 
-func (work) Decide(*models.TaskRun) func(*models.Task) []*models.Delivery {
-	return func(*models.Task) []*models.Delivery { return nil }
+func (work) Forget(context.Context, *models.TaskRun) error { return nil }
+
+func (work) Decide(*models.TaskRun) func(*models.Task) store.Verdict {
+	return func(*models.Task) store.Verdict { return store.Verdict{} }
 }
 
 func (work) Message(t *models.Task, run *models.TaskRun) (*store.AcceptRequest, error) {
@@ -144,132 +88,148 @@ func (work) Message(t *models.Task, run *models.TaskRun) (*store.AcceptRequest, 
 	}}, nil
 }
 
-// A year under a fake clock, with restarts and outages in between: what ran is what
-// counting says, each time once.
-func TestYearUnderAFakeClock(t *testing.T) {
-	newYork, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		spec, zone string
-		want       func() []time.Time
-	}{
-		{"30 2 * * *", "America/New_York", func() (out []time.Time) {
-			for day := range 366 {
-				at := time.Date(2026, 3, 1+day, 2, 30, 0, 0, newYork)
-				if at.Hour() != 2 || at.Minute() != 30 {
-					at = time.Date(2026, 3, 1+day, 3, 0, 0, 0, newYork)
-				}
-				if at.After(start) && at.Before(start.AddDate(1, 0, 0)) {
-					out = append(out, at)
-				}
+// daily counts when a time of the day comes in a year, in the plainest way: the first
+// minute of each day that there is at which clocks show it or more.
+func daily(year, hour, minute int, loc *time.Location, matches func(time.Time) bool) (out []time.Time) {
+	seen := map[string]bool{}
+	from, until := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)
+	for at := from.Add(time.Minute); at.Before(until); at = at.Add(time.Minute) {
+		t := at.In(loc)
+		date := t.Format(time.DateOnly)
+		if late := t.Hour()*60+t.Minute() >= hour*60+minute; late && !seen[date] {
+			seen[date] = true
+			// A day that had begun before the year did may be over already.
+			if before := at.Add(-time.Minute).In(loc); before.Format(time.DateOnly) == date && before.Hour()*60+before.Minute() >= hour*60+minute {
+				continue
 			}
-			return out
-		}},
-		{"@every 7h13m", "Asia/Shanghai", func() (out []time.Time) {
-			for at := start.Add(7*time.Hour + 13*time.Minute); at.Before(start.AddDate(1, 0, 0)); at = at.Add(7*time.Hour + 13*time.Minute) {
+			if matches(t) {
 				out = append(out, at)
 			}
-			return out
-		}},
+		}
+	}
+	return out
+}
+
+// A year under a fake clock, with a restart before each time and two replicas: what ran
+// is what counting says, each time once.
+func TestYearUnderAFakeClock(t *testing.T) {
+	always := func(time.Time) bool { return true }
+	for _, c := range []struct {
+		spec, zone   string
+		year         int
+		hour, minute int
+		matches      func(time.Time) bool
+		want         int // for the reader
+	}{
+		{"0 9 * * 1-5", "Asia/Shanghai", 2026, 9, 0, func(t time.Time) bool { return t.Weekday() != time.Saturday && t.Weekday() != time.Sunday }, 261},
+		{"30 2 * * *", "America/New_York", 2026, 2, 30, always, 365},
+		{"30 1 * * *", "America/New_York", 2026, 1, 30, always, 365},
+		{"15 2 * * *", "Australia/Lord_Howe", 2026, 2, 15, always, 365},
+		{"0 9 * * *", "Pacific/Apia", 2011, 9, 0, always, 365}, // 30 December is left out; by UTC the year holds a morning of the next
+		{"0 9 29 2 *", "Asia/Shanghai", 2028, 9, 0, func(t time.Time) bool { return t.Month() == time.February && t.Day() == 29 }, 1},
+		{"0 9 29 2 *", "Asia/Shanghai", 2027, 9, 0, func(t time.Time) bool { return t.Month() == time.February && t.Day() == 29 }, 0},
 	} {
-		ctx := context.Background()
-		s := memstore.New()
-		now := clock.NewFake(start)
-		task := newTask(c.spec, c.zone)
-		first, err := schedule.First(task, start)
+		loc, err := time.LoadLocation(c.zone)
 		if err != nil {
 			t.Fatal(err)
 		}
-		task.NextRunAt = first
-		if err := s.CreateTask(ctx, task); err != nil {
-			t.Fatal(err)
+		want := daily(c.year, c.hour, c.minute, loc, c.matches)
+		if len(want) != c.want {
+			t.Errorf("%s %s %d: counting finds %d", c.spec, c.zone, c.year, len(want))
 		}
-		var got []time.Time
-		seen := map[int64]int{}
-		for step := 0; now.Now().Before(start.AddDate(1, 0, 0)); step++ {
-			stored, err := s.Task(ctx, task.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if stored.NextRunAt == nil {
-				t.Fatal("it is over")
-			}
-			now.Set(*stored.NextRunAt) // a runner of its own each time: nothing is kept in memory
-			if !now.Now().Before(start.AddDate(1, 0, 0)) {
-				break
-			}
-			for range 2 { // two replicas
-				schedule.NewRunner(s, work{}, now, slog.New(slog.DiscardHandler)).Fire(ctx, time.Time{}, now.Now(), 10)
-			}
-			runs, _, err := s.TaskRuns(ctx, store.TaskRunQuery{TaskID: task.ID, Limit: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if at := runs[0].ScheduledAt; seen[at.Unix()] == 0 {
-				got = append(got, at)
-				seen[at.Unix()]++
-			}
+		if got := simulated(t, c.spec, c.zone, c.year); !slices.EqualFunc(got, want, time.Time.Equal) {
+			t.Errorf("%s %s %d: %d runs, want %d", c.spec, c.zone, c.year, len(got), len(want))
 		}
-		want := c.want()
-		if !slices.EqualFunc(got, want, time.Time.Equal) {
-			t.Errorf("%s %s: %d runs, want %d", c.spec, c.zone, len(got), len(want))
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+	var want []time.Time
+	const step = 7*time.Hour + 13*time.Minute
+	for at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(step); at.Year() == 2026; at = at.Add(step) {
+		want = append(want, at)
+	}
+	if got := simulated(t, "@every 7h13m", "America/New_York", 2026); !slices.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("@every: %d runs, want %d", len(got), len(want))
 	}
 }
 
-func TestLateTasksDoNotHoldUpOthers(t *testing.T) {
+// simulated returns the times of a task's runs in a year.
+func simulated(t *testing.T, spec, zone string, year int) (got []time.Time) {
+	t.Helper()
 	ctx := context.Background()
-	s := memstore.New()
-	defer func() { _ = s.Close() }()
-	now := clock.NewFake(start.Add(24 * time.Hour))
-	for i := range 40 {
-		task := newTask("0 * * * *", "UTC")
-		task.ID = fmt.Sprint("late", i)
-		due := start.Add(time.Hour)
-		if i >= 30 {
-			task.ID, due = fmt.Sprint("now", i), now.Now().Add(-time.Second)
-		}
-		task.NextRunAt = &due
-		if err := s.CreateTask(ctx, task); err != nil {
-			t.Fatal(err)
-		}
+	s := newStore(t)
+	from, until := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := clock.NewFake(from)
+	task := newTask(spec, zone)
+	task.CreatedAt = from
+	first, err := schedule.First(task, from)
+	if err != nil {
+		t.Fatal(err)
 	}
-	running, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	r := schedule.NewRunner(s, work{}, now, slog.New(slog.DiscardHandler))
-	go func() {
-		r.Run(running)
-		close(done)
-	}()
-	left := func() int {
-		due, err := s.DueTasks(ctx, time.Time{}, now.Now(), 100)
+	task.NextRunAt = first
+	if err := s.CreateTask(ctx, task); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		stored, err := s.Task(ctx, task.ID)
+		if err != nil || stored.NextRunAt == nil {
+			t.Fatalf("%+v, %v", stored, err)
+		}
+		now.Set(*stored.NextRunAt)
+		if !now.Now().Before(until) {
+			return got
+		}
+		for range 2 { // two replicas, each just started: nothing is kept in memory
+			schedule.NewRunner(s, work{}, now, nil, slog.New(slog.DiscardHandler)).Fire(ctx, now.Now(), time.Time{}, now.Now(), 10)
+		}
+		runs, _, err := s.TaskRuns(ctx, store.TaskRunQuery{TaskID: task.ID, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(due)
+		if len(got) > 0 && (len(runs) < 2 || !runs[1].ScheduledAt.Equal(got[len(got)-1])) {
+			t.Fatalf("%s %s: after %v there are runs at %v", spec, zone, got[len(got)-1], runs[0].ScheduledAt)
+		}
+		got = append(got, runs[0].ScheduledAt)
 	}
-	wait := func(n int) {
-		t.Helper()
-		deadline := clock.Real().Now().Add(10 * time.Second)
-		for left() != n {
-			if clock.Real().Now().After(deadline) {
-				t.Fatalf("%d tasks are due, want %d", left(), n)
-			}
-			r.Nudge()
-			_ = clock.Sleep(ctx, clock.Real(), 5*time.Millisecond)
+}
+
+// After an outage late tasks come back ten a second, behind those that are on time.
+func TestLateTasksDoNotHoldUpOthers(t *testing.T) {
+	ctx := context.Background()
+	db, now := newStore(t), clock.NewFake(start.Add(24*time.Hour))
+	const late, prompt = 30, 10
+	for i := range late + prompt {
+		task := newTask("0 * * * *", "UTC")
+		task.ID = fmt.Sprint("late", i)
+		due := start.Add(time.Hour)
+		if i >= late {
+			task.ID, due = fmt.Sprint("now", i), now.Now().Add(-time.Second)
+		}
+		task.NextRunAt = &due
+		if err := db.CreateTask(ctx, task); err != nil {
+			t.Fatal(err)
 		}
 	}
-	wait(20) // those on time, and ten of the late ones
-	for _, n := range []int{10, 0} {
-		now.Advance(time.Second)
-		wait(n)
-	}
-	cancel()
-	r.Nudge()
-	<-done
+	began := now.Now()
+	s, stop := newStage(t, db, now, nil)
+	defer stop()
+	s.until("all runs", func() bool {
+		now.Advance(20 * time.Millisecond)
+		limit := 10 * (int(now.Now().Sub(began)/time.Second) + 1)
+		due, err := db.DueTasks(ctx, time.Time{}, now.Now(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, task := range due {
+			if strings.HasPrefix(task.ID, "late") {
+				left++
+			}
+		}
+		if late-left > limit {
+			t.Fatalf("%d late tasks ran within %v", late-left, now.Now().Sub(began))
+		}
+		if left == 0 && len(due) > 0 {
+			t.Fatal("late tasks ran before those on time")
+		}
+		return len(due) == 0
+	})
 }

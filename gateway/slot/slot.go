@@ -42,6 +42,8 @@ type New struct {
 // Derive describes a slot to be made of another one.
 type Derive struct {
 	ID string
+	// Title is what people call it; empty: its id.
+	Title string
 	// Strategy is full by default.
 	Strategy models.DeriveStrategy
 	// Focused says what a focused derive copies; nil: the focus of the parent.
@@ -129,7 +131,7 @@ func (s Slots) Derive(parent string, d Derive) (*models.ContextSlot, error) {
 		return nil, err
 	}
 	made := &models.ContextSlot{
-		ID: d.ID, Mode: models.SlotFull, Budget: from.Budget, Compact: from.Compact, CreatedAt: s.Now,
+		ID: d.ID, Title: d.Title, Mode: models.SlotFull, Budget: from.Budget, Compact: from.Compact, CreatedAt: s.Now,
 		Source: models.SlotSource{Kind: models.SlotDerived, ParentID: parent, Strategy: d.Strategy},
 	}
 	static := from.Source.Kind == models.SlotStatic

@@ -102,13 +102,14 @@ func Chatkeep() Rules {
 			{"store", []string{"models", "internal/..."}},
 			{"store/storetest", []string{"store", "models", "internal/..."}},
 			{"store/gormstore/...", []string{"store", "store/gormstore/...", "models", "internal/..."}},
-			{"store/filestore/...", []string{"store", "store/filestore/...", "models", "internal/..."}},
-			// One implementation of the semantics: memstore is gormstore in memory.
+			// One implementation of the semantics: memstore is gormstore in memory, filestore
+			// gormstore with the sessions written out beside it.
+			{"store/filestore/...", []string{"store", "store/gormstore", "store/filestore/...", "models", "internal/..."}},
 			{"store/memstore/...", []string{"store", "store/gormstore", "store/memstore/...", "models", "internal/..."}},
 		},
 		TestImports: []string{
 			"internal/...", "store", "models",
-			"store/memstore", "store/gormstore", "store/storetest", "sessionmgr/storagetest",
+			"store/memstore", "store/gormstore", "store/filestore", "store/storetest", "sessionmgr/storagetest",
 			"agents", "agents/echo", "agents/openai", "agents/mcp", "agents/mcp/mcptest", "agents/agenttest",
 			"adapters", "adapters/adaptertest", "adapters/feishu/feishutest", "adapters/dingtalk/dingtalktest",
 		},
@@ -136,7 +137,7 @@ func Chatkeep() Rules {
 			},
 			{Path: "github.com/spf13", In: []string{"cmd/..."}},
 			{Path: "github.com/goccy/go-yaml", In: []string{"config/..."}, Tests: []string{"deploy", "cmd/...", "gateway/httpapi/..."}},
-			{Path: "github.com/robfig/cron", In: []string{"internal/cronspec", "sessionmgr/lifecycle"}},
+			{Path: "github.com/robfig/cron", In: []string{"internal/cronspec"}},
 			{Path: "github.com/tiktoken-go/tokenizer", In: []string{"internal/tokens"}},
 			{Path: "github.com/gorilla/websocket", In: []string{"adapters/..."}},
 			{Path: "github.com/chromedp", In: []string{"internal/testbrowser"}, Tests: []string{"gateway/console/...", "gateway/httpapi/...", "cmd/..."}},

@@ -77,6 +77,11 @@ func (m *mind) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	m.begin(c)
 	w.Header().Set("Content-Type", "text/event-stream")
+	if strings.HasPrefix(body.Messages[0].Content, "You condense") { // a summary is asked for
+		m.event(w, "done", map[string]string{"content": "what was said"})
+		m.end(c, false)
+		return
+	}
 	m.event(w, "delta", map[string]string{"text": "re: "})
 	cut := false
 	wait := time.After(m.pace)

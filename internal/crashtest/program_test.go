@@ -70,6 +70,7 @@ var backends = []struct {
 	dsn  func(t *testing.T) string
 }{
 	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "chatkeep.db") }},
+	{"file", func(t *testing.T) string { return filepath.Join(t.TempDir(), "data") }},
 	{"mysql", func(t *testing.T) string { return testmysql.DSN(t) }},
 }
 
@@ -80,6 +81,7 @@ type setup struct {
 	grace       string // empty: 5s
 	lease       time.Duration
 	queue       string // empty: followup
+	session     map[string]any
 	channels    map[string][]any
 }
 
@@ -109,6 +111,8 @@ func newProgram(t *testing.T, s setup) *program {
 	if s.queue == "" {
 		s.queue = "followup"
 	}
+	session := map[string]any{"queue": map[string]any{"mode": s.queue, "debounce": "0s", "cap": 0}}
+	maps.Copy(session, s.session)
 	channels := map[string][]any{"api": {map[string]any{"account": "default", "agent": "assistant"}}}
 	maps.Copy(channels, s.channels)
 	text, err := json.Marshal(map[string]any{
@@ -116,7 +120,7 @@ func newProgram(t *testing.T, s setup) *program {
 		"storage":  map[string]any{"driver": s.driver, "dsn": s.dsn, "lease": cmp.Or(s.lease, lease).String()},
 		"agents":   []any{agent},
 		"channels": channels,
-		"session":  map[string]any{"queue": map[string]any{"mode": s.queue, "debounce": "0s", "cap": 0}},
+		"session":  session,
 		"log":      map[string]any{"level": "warn"},
 	})
 	if err != nil {

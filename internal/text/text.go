@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 )
 
@@ -32,18 +33,30 @@ func Say(l Lang, id ID, args ...any) string {
 }
 
 // Choose returns the language to answer in: the setting unless that is "auto" or
-// empty, else the language of what the user wrote.
-func Choose(setting, userText string) Lang {
+// empty, else the language of what the user wrote. The name of a command says nothing
+// of that; where there are no words, names of people and chats may.
+func Choose(setting, userText string, names ...string) Lang {
 	switch Lang(setting) {
 	case Chinese, English:
 		return Lang(setting)
 	}
-	for _, r := range userText {
-		if unicode.Is(unicode.Han, r) {
+	if strings.ContainsFunc(userText, han) {
+		return Chinese
+	}
+	if strings.HasPrefix(userText, "/") {
+		_, userText, _ = strings.Cut(userText, " ")
+	}
+	if strings.ContainsFunc(userText, unicode.IsLetter) {
+		return English
+	}
+	for _, name := range names {
+		if strings.ContainsFunc(name, han) {
 			return Chinese
 		}
 	}
 	return English
 }
+
+func han(r rune) bool { return unicode.Is(unicode.Han, r) }
 
 type sentence struct{ en, zh string }

@@ -1,0 +1,123 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chatkeep/chatkeep/agents/agenttest"
+	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/internal/testmysql"
+	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store/gormstore"
+)
+
+// costEnv asks for the measurement, which takes a minute.
+const costEnv = "CHATKEEP_TEST_COMPACTION_COST"
+
+// TestCompactionLeavesOthersAlone measures the turns of others on MySQL while one
+// session of a thousand long messages is summarised, and while none is, by turns.
+func TestCompactionLeavesOthersAlone(t *testing.T) {
+	if os.Getenv(costEnv) == "" {
+		t.Skipf("set %s=1 to measure", costEnv)
+	}
+	const (
+		people, messages, rounds = 16, 1000, 10
+		window                   = 3 * time.Second
+	)
+	r := newSummaryRig(t, 128_000, 0)
+	st, err := gormstore.Open(context.Background(), gormstore.Config{Driver: gormstore.MySQL, DSN: testmysql.DSN(t), Migrate: true})
+	r.must(err)
+	t.Cleanup(func() { _ = st.Close() })
+	r.store, r.settings.Compaction.Enabled, r.config.Workers = st, false, 64
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		return agenttest.Reply{Text: "what was said " + strings.Repeat("and more ", 500), Delay: 200 * time.Millisecond}
+	})
+	r.start()
+	r.talk(1)
+
+	var summarising, stop atomic.Bool
+	var mu sync.Mutex
+	took := map[bool][]time.Duration{}
+	var talking sync.WaitGroup
+	for p := range people {
+		talking.Go(func() {
+			pace := time.NewTicker(500 * time.Millisecond)
+			defer pace.Stop()
+			for n := 0; !stop.Load(); n++ {
+				<-pace.C
+				began, during := time.Now(), summarising.Load()
+				id := fmt.Sprintf("p%d-%d", p, n)
+				in := models.NewID("inb")
+				w := r.gateway.Watch(in)
+				r.must(r.accept(whisper(id, fmt.Sprint("person", p), "hello"), func(i *gateway.Incoming) { i.ID = in }))
+				for {
+					u, err := w.Next(context.Background())
+					r.must(err)
+					if u.Done != nil {
+						break
+					}
+				}
+				w.Close()
+				if during == summarising.Load() {
+					mu.Lock()
+					took[during] = append(took[during], time.Since(began))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	summaries := 0
+	for round := range rounds {
+		text := strings.Repeat(fmt.Sprintf("round %d of order ORD-%d costs 12,345.67 and ", round, 1000+round), 30)
+		var more []*models.SessionMessage
+		for range messages / 2 {
+			for _, role := range []models.Role{models.RoleUser, models.RoleAssistant} {
+				m := &models.SessionMessage{ID: models.NewMessageID(time.Now()), Role: role, Content: text, CreatedAt: time.Now()}
+				m.TokenCount = tokens.Message(m, nil)
+				more = append(more, m)
+			}
+		}
+		for part := range slices.Chunk(more, 100) {
+			r.must(r.store.AppendMessages(context.Background(), r.key(), part))
+		}
+		for _, during := range []bool{round%2 == 0, round%2 != 0} {
+			summarising.Store(during)
+			end := time.NewTimer(window)
+			if during {
+				compacted, err := r.gateway.Compact(context.Background(), r.key(), "", "", false)
+				r.must(err)
+				if compacted.Changed == 0 {
+					t.Fatalf("%+v", compacted)
+				}
+				summaries++
+				end.Stop()
+				continue
+			}
+			<-end.C
+		}
+	}
+	stop.Store(true)
+	talking.Wait()
+	quantile := func(during bool, q float64) time.Duration {
+		all := took[during]
+		slices.Sort(all)
+		return all[int(q*float64(len(all)-1))].Round(100 * time.Microsecond)
+	}
+	for _, during := range []bool{false, true} {
+		t.Logf("summarising %v: %d turns, p50 %s, p99 %s", during, len(took[during]), quantile(during, 0.5), quantile(during, 0.99))
+	}
+	ratio := float64(quantile(true, 0.99)) / float64(quantile(false, 0.99))
+	asked, _ := r.requests()
+	t.Logf("%d summaries in %d requests; p99 with to p99 without: %.2f", summaries, len(asked), ratio)
+	if ratio > 2 {
+		t.Error("others wait for a summary")
+	}
+}

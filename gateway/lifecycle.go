@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chatkeep/chatkeep/gateway/lifecycle"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+func (g *Gateway) newJobs(s lifecycle.Settings) *lifecycle.Runner {
+	return lifecycle.New(lifecycle.Config{Owner: g.cfg.Owner, Lease: g.cfg.Lease}, s, g.store, g.slotJobs(), g.clock, g.metrics, g.log)
+}
+
+const (
+	// pruneWorkers bounds the slots that are pruned side by side, which keeps the
+	// database busy, and compactWorkers those that wait for a model.
+	pruneWorkers   = 8
+	compactWorkers = 4
+	// nothingToPrune is the reason of a slot whose contents are short enough.
+	nothingToPrune = "nothing to prune"
+	// slotGone is the reason of a slot that was deleted meanwhile.
+	slotGone = "gone"
+)
+
+// slotJobs are the jobs that shorten contexts.
+func (g *Gateway) slotJobs() []lifecycle.SlotJob {
+	return []lifecycle.SlotJob{
+		{
+			Name: lifecycle.Prune, Workers: pruneWorkers,
+			Off: func() string { return offUnless(g.settings.Load().Pruning.Enabled, "session.pruning.enabled") },
+			Candidates: func(ctx context.Context, after string, limit int) ([]store.SlotSize, string, error) {
+				return g.store.PruneCandidates(ctx, g.settings.Load().Pruning.KeepRecent, after, limit)
+			},
+			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
+				pruned, why, err := g.pruneSlot(ctx, slot.SessionKey, slot.Slot, dryRun)
+				if pruned == 0 && why == "" {
+					why = nothingToPrune
+				}
+				return slotResult(why, err)
+			},
+		},
+		{
+			Name: lifecycle.Compact, Workers: compactWorkers,
+			Off: func() string { return offUnless(g.settings.Load().Compaction.Enabled, "session.compaction.enabled") },
+			Candidates: func(ctx context.Context, after string, limit int) ([]store.SlotSize, string, error) {
+				c := g.settings.Load().Compaction
+				return g.store.CompactCandidates(ctx, c.MinTokens(), c.MinMessages, after, limit)
+			},
+			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
+				_, why, err := g.compactSlot(ctx, slot.SessionKey, slot.Slot, "", dryRun)
+				return slotResult(why, err)
+			},
+		},
+	}
+}
+
+func offUnless(enabled bool, key string) string {
+	if enabled {
+		return ""
+	}
+	return key + " is false"
+}
+
+func slotResult(why string, err error) (string, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		return slotGone, nil
+	}
+	return why, err
+}
+
+// Jobs returns the jobs on sessions, with their last runs on any replica.
+func (g *Gateway) Jobs(ctx context.Context) ([]lifecycle.View, error) { return g.jobs.Jobs(ctx) }
+
+// RunJob runs a job on sessions now; see [lifecycle.Runner.RunNow].
+func (g *Gateway) RunJob(ctx context.Context, name string, dryRun bool) (*lifecycle.Report, error) {
+	return g.jobs.RunNow(ctx, name, dryRun)
+}
+
+// Archive archives a session that is not in use and not pinned. The next message of a
+// person makes it active again.
+func (g *Gateway) Archive(ctx context.Context, key string, dryRun bool) (Change, error) {
+	return g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
+		s, err := tx.Session()
+		if err != nil {
+			return nil, err
+		}
+		if c.Reason, err = notArchived(tx, s); err != nil || c.Reason != "" {
+			c.Skipped = 1
+			return nil, err
+		}
+		c.Changed, s.State = 1, models.SessionArchived
+		return nil, tx.Update(s, g.now())
+	})
+}
+
+// notArchived says why a session is left as it is; empty: it is not.
+func notArchived(tx store.SessionTx, s *models.Session) (string, error) {
+	switch {
+	case s.State == models.SessionArchived:
+		return "archived already", nil
+	case s.Pinned:
+		return "pinned", nil
+	}
+	pending, err := tx.Pending()
+	if err != nil || len(pending) > 0 {
+		return "in use", err
+	}
+	switch _, err := tx.FirstCommand(); {
+	case err == nil:
+		return "in use", nil
+	case !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
+	return "", nil
+}
+
+// Move gives a session, with all that belongs to it, another key: for when a change of
+// the configuration gave its chat another one. [store.ErrNotFound] if it is not there,
+// [store.ErrExists] if the other one is, [store.ErrConflict] if either is in use.
+func (g *Gateway) Move(ctx context.Context, from, to string, dryRun bool) (Change, error) {
+	k, err := key.Parse(to)
+	if err != nil {
+		return Change{}, fmt.Errorf("move: %w", err)
+	}
+	target := &models.Session{
+		Key: k.String(), AgentID: k.AgentID, Scope: k.Scope, ScopeID: k.ScopeID, State: models.SessionActive,
+	}
+	if err := g.store.MoveSession(ctx, from, target, dryRun); err != nil {
+		return Change{}, err
+	}
+	return Change{Changed: 1, DryRun: dryRun}, nil
+}

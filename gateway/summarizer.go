@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chatkeep/chatkeep/agents"
+	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/compact"
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// compactionTimeout bounds one summary outside of a turn. Each of its requests is
+// bounded by its agent's own timeout as well.
+const compactionTimeout = 5 * time.Minute
+
+// errNoSummarizer means that the agent which is to summarise is not configured.
+var errNoSummarizer = errors.New("gateway: no such agent to summarise with")
+
+// errBusy means that the slot is being summarised already.
+var errBusy = errors.New("gateway: the slot is being summarised already")
+
+// summarised lets a model work on a slot's summary, once at a time, within a deadline
+// and until somebody stops it, and counts what it cost. Failures make turns pause.
+func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.Session, slot string,
+	work func(ctx context.Context, r compact.Request) (models.Usage, error),
+) error {
+	name := cmp.Or(s.Compaction.Agent, session.AgentID)
+	agent := s.Agents[name]
+	if agent.Agent == nil {
+		return fmt.Errorf("%w: %q", errNoSummarizer, name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, compactionTimeout)
+	defer cancel()
+	id := slotID{session.Key, slot}
+	ctx, end, busy := g.summaries.begin(ctx, id)
+	if busy != nil {
+		return errBusy
+	}
+	defer end()
+	usage, err := work(ctx, compact.Request{
+		Key: session.Key, Slot: slot, Model: g.summarizer(agent, session, slot), Window: agent.ContextWindow,
+	})
+	g.summaryUsed(ctx, session, agent.ID, usage)
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errSummaryStopped):
+		return fmt.Errorf("%w: %w", errSummaryStopped, err)
+	case !errors.Is(ctx.Err(), context.Canceled):
+		g.summaries.settle(id, err, g.now())
+	}
+	return err
+}
+
+// summarizer asks an agent as a model: without tools, and without a person who waits.
+// The model that a session chose is that of its own agent.
+func (g *Gateway) summarizer(agent Agent, session *models.Session, slot string) compact.Model {
+	return func(ctx context.Context, ask compact.Ask) (compact.Answer, error) {
+		request := &agents.Request{
+			SessionKey: session.Key, Slot: slot, AgentID: agent.ID, Channel: session.Channel, Account: session.Account,
+			Text: ask.Text,
+			Messages: []*models.SessionMessage{
+				{Role: models.RoleSystem, Content: ask.System}, {Role: models.RoleUser, Content: ask.Text},
+			},
+		}
+		if agent.ID == session.AgentID {
+			request.Model = session.Model
+		}
+		var response *agents.Response
+		err := error(&agents.Error{Kind: agents.Permanent, Err: errNoAnswer})
+		g.safely("agent "+agent.ID, func() { response, err = agent.Agent.Respond(ctx, request, func(agents.Event) {}) })
+		switch {
+		case err != nil && agents.KindOf(err) == agents.Overflow:
+			return compact.Answer{}, fmt.Errorf("%w: %w", compact.ErrOverflow, err)
+		case err != nil:
+			return compact.Answer{}, err
+		case response == nil || len(response.Messages) == 0:
+			return compact.Answer{}, nil
+		}
+		return compact.Answer{Text: response.Final().Content, Usage: response.Usage}, nil
+	}
+}
+
+// summaryUsed counts what a summary cost.
+func (g *Gateway) summaryUsed(ctx context.Context, session *models.Session, agentID string, u models.Usage) {
+	if u == (models.Usage{}) {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
+	defer cancel()
+	err := g.store.AddUsage(bounded, []store.UsageEntry{{
+		Day: g.settings.Load().day(g.now()), SessionKey: session.Key, AgentID: agentID,
+		UsageCount: store.UsageCount{PromptTokens: int64(u.PromptTokens), CompletionTokens: int64(u.CompletionTokens)},
+	}}, nil)
+	if err != nil {
+		g.log.Error("the usage of a summary could not be counted", "session", session.Key, "error", err)
+	}
+}

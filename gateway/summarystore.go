@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/chatkeep/chatkeep/store"
+)
+
+// summaryStore is the store as summaries are made from it.
+type summaryStore struct {
+	store.Store
+
+	g *Gateway
+}
+
+// LoadContext is part of [store.History]. A summary is not made of what people said who
+// may not use the bot any more either.
+func (s summaryStore) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
+	stored, err := s.Store.LoadContext(ctx, key, slot, limit)
+	if err == nil {
+		stored.Messages, err = s.g.withhold(ctx, s.g.settings.Load(), key, stored.Messages)
+	}
+	return stored, err
+}
+
+// ChangeSession is part of [store.Sessions]. Its commit is one of the crash points.
+func (s summaryStore) ChangeSession(ctx context.Context, key string, change func(tx store.SessionTx) error) error {
+	err := s.Store.ChangeSession(ctx, key, func(tx store.SessionTx) error {
+		err := change(tx)
+		if err == nil {
+			s.g.crash(CrashBeforeCompaction)
+		}
+		return err
+	})
+	if err == nil {
+		s.g.crash(CrashAfterCompaction)
+	}
+	return err
+}
