@@ -12,6 +12,7 @@ import (
 	"github.com/chatkeep/chatkeep/agents/agenttest"
 	"github.com/chatkeep/chatkeep/agents/openai"
 	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/gateway/lifecycle"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
@@ -254,5 +255,23 @@ func TestSlotThatKeepsOutCompaction(t *testing.T) {
 	compacted, err := r.gateway.Compact(context.Background(), r.key(), "", "", false)
 	if summaries, _ := r.requests(); err != nil || compacted.Reason != string(compact.Excluded) || len(summaries) > 0 {
 		t.Errorf("%+v, %v after %d summaries", compacted, err, len(summaries))
+	}
+}
+
+// Sessions of agents that are not configured any more are passed over: they do not
+// make the job fail, nor end its pass.
+func TestTheJobPassesOverSessionsWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	r.start()
+	ctx := context.Background()
+	r.talk(2)
+	r.settings.Compaction.MaxTokens, r.settings.Compaction.MinMessages, r.settings.Compaction.KeepRecent = 10, 2, 1
+	delete(r.settings.Agents, "assistant")
+	r.gateway.Reload(r.settings)
+	report, err := r.gateway.RunJob(ctx, lifecycle.Compact, false)
+	r.must(err)
+	if report.Error != "" || report.Skipped != 1 || report.Reasons["no agent"] != 1 {
+		t.Errorf("%+v", report)
 	}
 }

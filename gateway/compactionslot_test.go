@@ -152,24 +152,44 @@ func TestMergeByASummary(t *testing.T) {
 	}
 }
 
-// A session that is deleted while it is looked at is not there; nothing panics.
-func TestMergeOfASessionThatGoesMeanwhile(t *testing.T) {
+// vanishing is a store from which something goes just before a context is read.
+type vanishing struct {
+	store.Store
+
+	gone func()
+}
+
+// LoadContext reads what is left.
+func (v *vanishing) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
+	if gone := v.gone; gone != nil {
+		v.gone = nil
+		gone()
+	}
+	return v.Store.LoadContext(ctx, key, slot, limit)
+}
+
+func TestMergeOfWhatGoesMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newSummaryRig(t, 100_000, 0)
-	between := &meddling{Store: r.store}
-	r.store = between
+	going := &vanishing{Store: r.store}
+	r.store = going
 	r.start()
-	ctx := context.Background()
 	r.talk(1)
-	_, err := r.gateway.DeriveSlot(ctx, r.key(), models.DefaultSlot, slot.Derive{ID: "branch"})
-	r.must(err)
-	between.then = func() {}
-	key := r.key()
-	stale := &forgetful{Store: r.store, forget: func() error {
-		_, err := r.gateway.Delete(ctx, key, false)
-		return err
-	}}
-	_ = stale
+	ctx, key := context.Background(), r.key()
+	for _, c := range []struct {
+		remove func() error
+		want   error
+	}{
+		{func() error { _, err := r.gateway.DeleteSlot(ctx, key, "branch", false); return err }, slot.ErrNotFound},
+		{func() error { _, err := r.gateway.Delete(ctx, key, false); return err }, store.ErrNotFound},
+	} {
+		_, err := r.gateway.DeriveSlot(ctx, key, models.DefaultSlot, slot.Derive{ID: "branch"})
+		r.must(err)
+		going.gone = func() { r.must(c.remove()) }
+		if _, err := r.gateway.MergeSlot(ctx, key, "branch", models.DefaultSlot, gateway.MergeSummary); !errors.Is(err, c.want) {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+	}
 }
 
 // What a summary cost is counted.

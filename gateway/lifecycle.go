@@ -22,8 +22,10 @@ const (
 	compactWorkers = 4
 	// nothingToPrune is the reason of a slot whose contents are short enough.
 	nothingToPrune = "nothing to prune"
-	// slotGone is the reason of a slot that was deleted meanwhile.
-	slotGone = "gone"
+	// slotGone is the reason of a slot that was deleted meanwhile, slotOrphaned of one
+	// whose agent is not configured any more.
+	slotGone     = "gone"
+	slotOrphaned = "no agent"
 )
 
 // slotJobs are the jobs that shorten contexts.
@@ -66,8 +68,11 @@ func offUnless(enabled bool, key string) string {
 }
 
 func slotResult(why string, err error) (string, error) {
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return slotGone, nil
+	case errors.Is(err, errNoSummarizer):
+		return slotOrphaned, nil
 	}
 	return why, err
 }

@@ -96,6 +96,9 @@ func (g *Gateway) mergeSummary(ctx context.Context, key, from, into string, c *C
 	if err != nil {
 		return nil, err
 	}
+	if stored.Session == nil { // it was deleted meanwhile
+		return nil, store.ErrNotFound
+	}
 	var summary *models.SessionMessage
 	var through int64
 	err = g.summarised(ctx, s, stored.Session, from, func(ctx context.Context, r compact.Request) (u models.Usage, err error) {

@@ -150,6 +150,26 @@ func TestDeniedAfterSpeaking(t *testing.T) {
 	}
 }
 
+// What a turn reads may begin in the middle of another one: with an answer to somebody.
+func TestAnswersToTheDeniedAtTheEdgeOfAHistory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.settings.MaxMessages = 5
+	r.start()
+	for _, m := range []*adapters.Message{said("m1", "eve", canary), said("m2", "eve", "more"), said("m3", "bob", "bob asked")} {
+		r.say(m)
+		r.ends(m.ID, models.InboundDone)
+	}
+	r.deny(nil)
+	before := r.requests()
+	r.say(said("m4", "ann", "what was said?"))
+	r.ends("m4", models.InboundDone)
+	r.silent(before)
+	if !strings.Contains(r.heard(before), "re: bob asked") {
+		t.Errorf("the agent was told: %s", r.heard(before))
+	}
+}
+
 func TestFailedMessagesOfTheDeniedDoNotRunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()

@@ -108,7 +108,7 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, "")
 	for _, words := range []string{
 		"", "serve", "run", "chat", "session", "session list", "session show", "session history", "session export", "session reset",
-		"session restore", "session delete", "migrate up", "migrate status", "config check", "config print", "config schema",
+		"session archive", "session restore", "session move", "session delete", "migrate up", "migrate status", "config check", "config print", "config schema",
 		"config reference", "doctor", "health", "version", "completion bash",
 	} {
 		text := p.must(append(strings.Fields(words), "--help")...)

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/chatkeep/chatkeep/gateway/command"
+	"github.com/chatkeep/chatkeep/internal/text"
 )
 
 func newChat(f *flags) *cobra.Command {
@@ -20,9 +23,12 @@ func newChat(f *flags) *cobra.Command {
 		Short: "Talk at the terminal",
 		Long: `Talk at the terminal, one message per line, in the working directory's session.
 
-Chat commands work (/help lists them). Ctrl-C stops the running turn, Ctrl-D
-ends. Without a terminal every line of standard input is a message, answered in
-order; the command fails if one of them was not answered.`,
+Ctrl-C stops the running turn, Ctrl-D ends. Without a terminal every line of
+standard input is a message, answered in order; the command fails if one of them
+was not answered.
+
+Chat commands work:
+` + command.List(text.English, command.Table),
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			t, err := openTerminal(cmd.Context(), f, tf, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -70,24 +70,10 @@ func checkConfig(path string) checkResult {
 		}
 		return result
 	}
-	for _, err := range each(notYet(cfg)) {
-		result.Warnings = append(result.Warnings, err.Error())
-	}
 	for _, name := range notInEffect(cfg) {
 		result.Warnings = append(result.Warnings, name+": accepted, but not in effect yet")
 	}
 	return result
-}
-
-// each takes a joined error apart.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	if err != nil {
-		return []error{err}
-	}
-	return nil
 }
 
 func (r checkResult) print(cmd *cobra.Command) {

@@ -104,9 +104,6 @@ func (r *report) print(out io.Writer) error {
 // report; it does not fail.
 func examine(ctx context.Context, cfg *config.Config) *report {
 	r := &report{OK: true, Findings: []finding{}}
-	for _, err := range each(notYet(cfg)) {
-		r.add("configuration", levelError, "%s", err)
-	}
 	quiet := slog.New(slog.DiscardHandler) // what goes wrong is a finding
 	checkDatabase(ctx, cfg, quiet, r)
 	checkAgents(ctx, cfg, r)
@@ -128,7 +125,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config, log *slog.Logger, r 
 	}
 	defer func() { _ = st.Close() }()
 	if !st.Durable() {
-		r.add(check, levelWarning, "driver %s keeps nothing when the server stops; use sqlite or mysql", cfg.Storage.Driver)
+		r.add(check, levelWarning, "driver %s keeps nothing when the server stops; use sqlite, file or mysql", cfg.Storage.Driver)
 	} else {
 		r.add(check, levelOK, "%s: reachable, schema up to date%s", cfg.Storage.Driver, charset(cfg.Storage.Driver))
 	}

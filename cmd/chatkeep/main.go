@@ -85,7 +85,7 @@ func newRoot() *cobra.Command {
 		return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newServe(f), newSimulate(), newRun(f), newChat(f), newSession(f), newSlot(f), newTask(f), newMigrate(f), newConfig(f),
+		newServe(f), newSimulate(), newRun(f), newChat(f), newSession(f), newSlot(f), newTask(f), newMigrate(f), newStorage(), newConfig(f),
 		newDoctor(f), newHealth(f), newVersion(), newCompletion(),
 	)
 	return root

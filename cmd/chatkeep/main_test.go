@@ -15,11 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chatkeep/chatkeep/agents/agenttest"
+	"github.com/chatkeep/chatkeep/agents/mcp/mcptest"
 )
 
 // asProgramEnv makes the test binary the program itself: real processes, and
 // under the race detector when the tests are.
 const asProgramEnv = "CHATKEEP_TEST_AS_PROGRAM"
+
+// asToolsEnv makes it a server of tools on its standard input and output.
+const asToolsEnv = "CHATKEEP_TEST_AS_TOOLS"
 
 // patience bounds every wait.
 const patience = 30 * time.Second
@@ -27,6 +31,10 @@ const patience = 30 * time.Second
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgramEnv) != "" {
 		main()
+	}
+	if os.Getenv(asToolsEnv) != "" {
+		_ = (&mcptest.Server{}).Stdio(context.Background())
+		return
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -181,7 +189,7 @@ func TestUsage(t *testing.T) {
 		{"session", "list", "--limit", "0"}, {"session", "list", "--limit", "x"}, {"session", "list", "--state", "gone"},
 		{"session", "list", "--scope", "all"}, {"session", "history", aKey, "--before", "-1"},
 		{"session", "export", aKey, "--format", "pdf"}, {"session", "export", aKey, "--format", "html", "--json"},
-		{"session", "restore", aKey}, {"migrate", "down"}, {"completion", "tcsh"}, {"health", "--url", "localhost"},
+		{"session", "restore", "--reset", "first", aKey}, {"session", "move", "--from", aKey}, {"session", "move", "--from", aKey, "--to", aKey}, {"session", "move", "--from", aKey, "--to", "x"}, {"migrate", "down"}, {"completion", "tcsh"}, {"health", "--url", "localhost"},
 	} {
 		r := p.command("", args...)
 		if r.code != exitUsage || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "chatkeep: ") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/store/filestore"
 	"github.com/chatkeep/chatkeep/store/gormstore"
 )
 
@@ -65,13 +66,27 @@ func withSchema(cmd *cobra.Command, f *flags, migrate bool, work func(ctx contex
 		Migrate: migrate, Clock: clock.Real(), Logger: quietLogger(cfg, cmd.ErrOrStderr()),
 	}
 	switch cfg.Storage.Driver {
+	case config.DriverFile:
+		if migrate { // which may have to make the database from the sessions
+			st, err := openStore(cmd.Context(), cfg, false, nil, from.Logger)
+			if err != nil {
+				return explain(err)
+			}
+			if err := st.Close(); err != nil {
+				return err
+			}
+		}
+		from.Driver, from.DSN, from.Migrate = gormstore.SQLite, filestore.Database(from.DSN), false
+		if !sqliteExists(from.DSN) {
+			from.DSN = gormstore.Memory
+		}
 	case config.DriverSQLite:
 		if !migrate && !sqliteExists(from.DSN) {
 			from.DSN = gormstore.Memory // nothing is applied, and looking makes no file
 		}
 	case config.DriverMySQL:
 	default:
-		return fmt.Errorf("storage driver %s has no schema; migrate is for sqlite and mysql", cfg.Storage.Driver)
+		return fmt.Errorf("storage driver %s has no schema; migrate is for sqlite, mysql and file", cfg.Storage.Driver)
 	}
 	db, err := gormstore.Open(cmd.Context(), from)
 	if err != nil {

@@ -18,6 +18,11 @@ type notebook struct {
 	clock clock.Clock
 }
 
+// Result returns a tool's result that is kept whole.
+func (n notebook) Result(ctx context.Context, sessionKey, id string) (*models.FullResult, error) {
+	return n.store.Result(ctx, sessionKey, id)
+}
+
 // PutNote keeps a note.
 func (n notebook) PutNote(ctx context.Context, sessionKey string, note *models.Note) error {
 	return n.change(ctx, sessionKey, func(tx store.SessionTx) error { return tx.PutNote(note) })

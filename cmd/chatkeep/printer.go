@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/models"
@@ -34,6 +35,11 @@ func (p *printer) update(u watch.Update) {
 		p.shown.Reset()
 	}
 	p.show(u.Delta)
+	for _, t := range u.Tools {
+		if p.plain && t.Phase == agents.ToolStarted { // for a person, who waits
+			_, _ = fmt.Fprintf(p.errOut, "🔧 %s …\n", printable(t.Name))
+		}
+	}
 }
 
 func (p *printer) show(text string) {
@@ -67,6 +73,11 @@ func (p *printer) finish(in *models.Inbound) error {
 		p.complete(in.Reply.Content)
 	}
 	p.endLine()
+	if in.Reply != nil {
+		for _, notice := range in.Reply.Notices {
+			_, _ = fmt.Fprintln(p.errOut, notice)
+		}
+	}
 	return failure
 }
 

@@ -76,9 +76,9 @@ func (s *process) wait() int {
 var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 
 // serve starts a server on a free port and returns its URL.
-func (p *place) serve() (*process, string) {
+func (p *place) serve(env ...string) (*process, string) {
 	p.t.Helper()
-	s := p.start([]string{"CHATKEEP_SERVER_LISTEN=127.0.0.1:0"}, "serve")
+	s := p.start(append(env, "CHATKEEP_SERVER_LISTEN=127.0.0.1:0"), "serve")
 	s.err.await(p.t, "msg=listening address=")
 	waitFor(p.t, "the address", func() bool { return listening.MatchString(s.err.String()) })
 	return s, "http://" + listening.FindStringSubmatch(s.err.String())[1]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,7 +13,7 @@ import (
 // reload reads the configuration again, applies what a running gateway can take
 // over, and names in the log what needs a restart. A configuration with an error
 // changes nothing.
-func (a *app) reload(path string, level *slog.LevelVar) error {
+func (a *app) reload(ctx context.Context, path string, level *slog.LevelVar) error {
 	next, err := config.Load(path, os.Environ())
 	if err != nil {
 		return err
@@ -30,5 +31,8 @@ func (a *app) reload(path string, level *slog.LevelVar) error {
 	a.cfg.Store(merged)
 	level.Set(logLevel(merged.Log))
 	a.log.Info("configuration reloaded", "applied", safe, "needsRestart", restart)
+	if err := a.gateway.SyncTasks(ctx, configuredTasks(merged, a.gateway)); err != nil {
+		a.log.Error("tasks of the configuration were not all taken over", "error", err)
+	}
 	return nil
 }

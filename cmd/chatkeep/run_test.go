@@ -132,7 +132,7 @@ func TestRunCommands(t *testing.T) {
 	model := agenttest.NewServer(agenttest.ServerOptions{})
 	p := withModel(t, model)
 	p.ask("one")
-	if r := p.ask("/status"); r.code != exitDone || !strings.Contains(r.out, "Messages: 2") {
+	if r := p.ask("/status"); r.code != exitDone || !strings.Contains(r.out, "Messages in it: 2") {
 		t.Errorf("exit %d: %q %q", r.code, r.out, r.err)
 	}
 	if r := p.ask("/reset"); r.code != exitDone || !strings.Contains(r.out, "empty") {

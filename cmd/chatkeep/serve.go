@@ -20,7 +20,6 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
 	"github.com/chatkeep/chatkeep/internal/clock"
-	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 )
 
 func newServe(f *flags) *cobra.Command {
@@ -145,6 +144,9 @@ func (a *app) handlers() *httpapi.Server {
 		MaxBody: 2*from.Limits.MaxInboundBytes + bodySlack, TrustedProxies: from.Server.TrustedProxies,
 		Redacted: func() ([]byte, error) { return json.Marshal(a.cfg.Load().Redacted()) },
 	}
+	if guard, err := imageGuard(from); err == nil {
+		cfg.CheckURL = guard.CheckURL
+	}
 	for _, account := range from.Channels.API {
 		tokens := make([]string, len(account.Tokens))
 		for i, t := range account.Tokens {
@@ -158,8 +160,10 @@ func (a *app) handlers() *httpapi.Server {
 	}
 	httpapi.Observe(a.metrics, health{a.gateway, a.store})
 	return httpapi.New(cfg, httpapi.Deps{
-		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Exports: transfer.From(a.store), Slots: a.gateway, Notebooks: a.gateway,
-		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Health: health{a.gateway, a.store},
+		Chats: chats{a.gateway, a.store}, Stateless: a.gateway, Sessions: a.store, Control: a.gateway, Contexts: a.gateway, Pruner: a.gateway, Search: a.store, Exports: a.store, Imports: a.store, Slots: a.gateway, Compactor: a.gateway, Notebooks: a.gateway,
+		Results: a.store, Approvals: a.store, ApprovalControl: a.gateway,
+		Access: a.store, AccessControl: a.gateway, Usage: a.gateway,
+		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Jobs: a.gateway, Health: health{a.gateway, a.store},
 		Metrics: a.metrics,
 	}, clock.Real(), a.log)
 }
@@ -174,7 +178,7 @@ func (a *app) reloadOnHangup(ctx context.Context, path string, level *slog.Level
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			if err := a.reload(path, level); err != nil {
+			if err := a.reload(ctx, path, level); err != nil {
 				a.log.Error("configuration was not reloaded; the old one stays", "error", err)
 			}
 		}

@@ -19,8 +19,8 @@ import (
 
 func newSession(f *flags) *cobra.Command {
 	return newGroup("session", "Operate on sessions",
-		newSessionList(f), newSessionShow(f), newSessionHistory(f), newSessionExport(f),
-		newSessionReset(f), newSessionRestore(f), newSessionDelete(f),
+		newSessionList(f), newSessionShow(f), newSessionHistory(f), newSessionExport(f), newSessionImport(f),
+		newSessionCompact(f), newSessionPrune(f), newSessionReset(f), newSessionArchive(f), newSessionRestore(f), newSessionMove(f), newSessionDelete(f),
 	)
 }
 
@@ -55,7 +55,7 @@ func withControl(cmd *cobra.Command, f *flags, work func(ctx context.Context, g 
 	if err != nil {
 		return err
 	}
-	settings, err := settingsOf(cfg, nil)
+	settings, err := settingsOf(cfg, silentAgents(cfg))
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
@@ -65,6 +65,17 @@ func withControl(cmd *cobra.Command, f *flags, work func(ctx context.Context, g 
 		return errors.Join(err, st.Close())
 	}
 	return errors.Join(work(cmd.Context(), g, st), st.Close())
+}
+
+// silentAgents are the configured agents with what their contexts are measured by;
+// they cannot be asked.
+func silentAgents(cfg *config.Config) map[string]gateway.Agent {
+	out := make(map[string]gateway.Agent, len(cfg.Agents))
+	for i := range cfg.Agents {
+		a := &cfg.Agents[i]
+		out[a.ID] = gateway.Agent{ID: a.ID, SystemPrompt: a.SystemPrompt, ContextWindow: a.ContextWindow, MaxTokens: a.MaxTokens}
+	}
+	return out
 }
 
 // sessionKey checks the argument that names a session.

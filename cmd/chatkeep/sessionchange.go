@@ -42,6 +42,9 @@ func (f *changeFlags) run(cmd *cobra.Command, cf *flags, arg, did string, do fun
 		if f.dryRun {
 			did = "dry run: " + did
 		}
+		if change.Reason != "" {
+			did += " (" + change.Reason + ")"
+		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), did+"\n", change.Changed)
 		return err
 	})
@@ -72,12 +75,18 @@ func newSessionRestore(f *flags) *cobra.Command {
 	cf := &changeFlags{}
 	var reset string
 	cmd := &cobra.Command{
-		Use:   "restore KEY --reset latest",
-		Short: "Bring back what the latest reset set aside",
+		Use:   "restore KEY [--reset latest]",
+		Short: "Make a session active, or bring back what its latest reset set aside",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if reset != latestReset {
-				return fmt.Errorf("%w: --reset latest says what to bring back", errUsage)
+			switch reset {
+			case "":
+				return cf.run(cmd, f, args[0], "sessions restored: %d", func(ctx context.Context, g *gateway.Gateway, _ store.Store, key string) (gateway.Change, error) {
+					return g.Activate(ctx, key, cf.dryRun)
+				})
+			case latestReset:
+			default:
+				return fmt.Errorf("%w: --reset must be latest", errUsage)
 			}
 			return cf.run(cmd, f, args[0], "contexts restored: %d", func(ctx context.Context, g *gateway.Gateway, st store.Store, key string) (gateway.Change, error) {
 				if _, err := st.Session(ctx, key); err != nil {

@@ -34,13 +34,11 @@ func newSessionShow(f *flags) *cobra.Command {
 				return err
 			}
 			return withStorage(cmd, f, func(ctx context.Context, st store.Store) error {
-				view := sessionView{}
-				if view.Session, err = st.Session(ctx, k); err == nil {
-					view.Slots, err = transfer.From(st).Slots(ctx, k)
-				}
+				record, err := st.SessionRecord(ctx, k)
 				if err != nil {
 					return sessionError(err, k)
 				}
+				view := viewOf(record)
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), view)
 				}
@@ -50,6 +48,16 @@ func newSessionShow(f *flags) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func viewOf(r *store.SessionRecord) sessionView {
+	view := sessionView{Session: &r.Session}
+	for _, c := range r.Contexts {
+		if c.SetAsideAt.IsZero() {
+			view.Slots = append(view.Slots, &c.Slot)
+		}
+	}
+	return view
 }
 
 func (v sessionView) print(out io.Writer) error {
@@ -83,13 +91,13 @@ func flushed(w *tabwriter.Writer) error {
 }
 
 func newSessionHistory(f *flags) *cobra.Command {
-	var slot string
+	var slot, search, cursor string
 	var limit int
 	var before int64
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "history KEY",
-		Short: "Print the newest messages of a session, oldest first",
+		Short: "Print the newest messages of a session, oldest first, or find some by words",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := sessionKey(args[0])
@@ -101,6 +109,18 @@ func newSessionHistory(f *flags) *cobra.Command {
 			}
 			if before < 0 {
 				return fmt.Errorf("%w: --before must be the seq of a message", errUsage)
+			}
+			searches := cmd.Flags().Changed("search")
+			switch {
+			case searches && before > 0:
+				return fmt.Errorf("%w: --before is not for --search; use --cursor", errUsage)
+			case !searches && cursor != "":
+				return fmt.Errorf("%w: --cursor is for --search; use --before", errUsage)
+			case searches:
+				return withStorage(cmd, f, func(ctx context.Context, st store.Store) error {
+					s := sessionSearch{key: k, slot: slot, query: search, cursor: cursor, limit: limit, asJSON: asJSON}
+					return s.run(ctx, cmd, st)
+				})
 			}
 			return withStorage(cmd, f, func(ctx context.Context, st store.Store) error {
 				messages, err := readHistory(ctx, st, k, slot, before, limit+1)
@@ -119,7 +139,9 @@ func newSessionHistory(f *flags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&slot, "slot", "", "context slot (default: the current one)")
+	cmd.Flags().StringVar(&slot, "slot", "", "context slot (default: the current one; for --search all)")
+	cmd.Flags().StringVar(&search, "search", "", "only messages that have all of these words, newest first")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "go on with a search")
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	cmd.Flags().Int64Var(&before, "before", 0, "only messages with a smaller seq")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -201,7 +223,7 @@ line, and can be imported again; markdown and html are for reading.`,
 				return fmt.Errorf("%w: --json is --format jsonl; give one of them", errUsage)
 			}
 			return withStorage(cmd, f, func(ctx context.Context, st store.Store) error {
-				err := transfer.Export(ctx, transfer.From(st), k, transfer.Options{Format: as, Slot: slot}, cmd.OutOrStdout())
+				err := transfer.Export(ctx, st, k, transfer.Options{Format: as, Slot: slot}, cmd.OutOrStdout())
 				if errors.Is(err, transfer.ErrNoSlot) {
 					return noSlot(k, slot)
 				}

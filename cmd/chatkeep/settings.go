@@ -7,9 +7,15 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/access"
+	"github.com/chatkeep/chatkeep/gateway/command"
+	"github.com/chatkeep/chatkeep/gateway/lifecycle"
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/gateway/slot"
+	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/wordlist"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -22,25 +28,110 @@ func settingsOf(cfg *config.Config, agents map[string]gateway.Agent) (gateway.Se
 	if err != nil {
 		return gateway.Settings{}, fmt.Errorf("identities: %w", err)
 	}
+	words, err := wordsOf(cfg)
+	if err != nil {
+		return gateway.Settings{}, err
+	}
 	zone, err := time.LoadLocation(cfg.Timezone)
 	if err != nil {
 		return gateway.Settings{}, fmt.Errorf("timezone: %w", err)
 	}
+	hooks, err := taskHooks(cfg)
+	if err != nil {
+		return gateway.Settings{}, err
+	}
+	roles, err := rolesOf(cfg)
+	if err != nil {
+		return gateway.Settings{}, err
+	}
 	return gateway.Settings{
+		Roles: roles, ApprovalExpiry: cfg.Approvals.ExpireAfter.Std(),
+		Help:   map[text.Lang]string{text.English: cfg.Commands.Help.En, text.Chinese: cfg.Commands.Help.Zh},
 		Agents: agents, Chat: chatSettings(cfg), Identities: identities, Location: zone,
-		StaticSlots: staticSlots(cfg),
+		StaticSlots: staticSlots(cfg), TaskHooks: hooks,
 		Queue: gateway.Queue{
 			Mode: gateway.QueueMode(cfg.Session.Queue.Mode), Debounce: cfg.Session.Queue.Debounce.Std(), Cap: cfg.Session.Queue.Cap,
 		},
 		Observed:    gateway.Observed{MaxMessages: cfg.Session.Observed.MaxMessages, MaxAge: cfg.Session.Observed.MaxAge.Std()},
 		MaxMessages: cfg.Session.MaxMessages, MaxTokens: cfg.Session.MaxTokenCount,
+		Compaction: gateway.Compaction{
+			Enabled: cfg.Session.Compaction.Enabled, MaxTokens: cfg.Session.Compaction.MaxTokenCount,
+			Threshold: cfg.Session.Compaction.TriggerThreshold, KeepRecent: cfg.Session.Compaction.KeepRecentCount,
+			MinMessages: cfg.Session.Compaction.MinMessagesToCompact, Agent: cfg.Session.Compaction.Agent,
+		},
+		Pruning: prune.Settings{
+			Enabled: cfg.Session.Pruning.Enabled, Mode: prune.Mode(cfg.Session.Pruning.Mode),
+			KeepRecent: cfg.Session.Pruning.KeepRecentCount, MaxResultSize: cfg.Session.Pruning.MaxToolResultSize,
+			SaveToolCalls: cfg.Session.Pruning.SaveToolCalls, KeepToolCalls: cfg.Session.Pruning.KeepToolCallsCount,
+			CacheTTL: cfg.Session.Pruning.CacheTTL.Std(),
+		},
 		MaxInboundAge: cfg.Limits.MaxInboundAge.Std(), MaxInboundBytes: int(cfg.Limits.MaxInboundBytes),
 		MaxDeliveryAge: cfg.Limits.MaxDeliveryAge.Std(),
+		Lifecycle:      lifecycleOf(cfg, zone),
 		Retention: store.Retention{
 			Inbound: cfg.Retention.Inbound.Std(), Deliveries: cfg.Retention.Deliveries.Std(),
 			Deduplication: cfg.Retention.Deduplication.Std(), Resets: cfg.Retention.Resets.Std(),
+			Usage: cfg.Retention.Usage.Std(),
 		},
+		Limits: limitsOf(cfg), Words: words,
 	}, nil
+}
+
+// lifecycleOf says when sessions that nobody uses change, and when the jobs run.
+func lifecycleOf(cfg *config.Config, zone *time.Location) lifecycle.Settings {
+	l, s := cfg.Lifecycle, cfg.Session
+	return lifecycle.Settings{
+		Schedules: map[string]string{
+			lifecycle.Prune: l.Prune, lifecycle.Compact: l.Compact, lifecycle.Idle: l.Idle,
+			lifecycle.Archive: l.Archive, lifecycle.Expire: l.Expire,
+		},
+		Location: zone, IdleTimeout: s.IdleTimeout.Std(), ArchiveAfter: s.ArchiveAfter.Std(), TTL: s.TTL.Std(), ExportDir: s.ExportDir,
+	}
+}
+
+// limitsOf are what people, chats and agents may use.
+func limitsOf(cfg *config.Config) limit.Limits {
+	l := cfg.Limits
+	return limit.Limits{
+		MessagesPerMinute: l.MessagesPerMinutePerUser, Turns: l.TurnsPerUser, Exempt: l.Exempt,
+		TokensPerDay: map[store.BudgetKind]int64{
+			store.BudgetUser: l.TokensPerDayPerUser, store.BudgetSession: l.TokensPerDayPerSession, store.BudgetChat: l.TokensPerDayPerChat,
+			store.BudgetAgent: l.TokensPerDayPerAgent, store.BudgetTask: l.TokensPerDayPerTask,
+		},
+	}
+}
+
+// wordsOf reads the lists of words.
+func wordsOf(cfg *config.Config) (gateway.Words, error) {
+	var in, out []wordlist.Rule
+	for i, list := range cfg.Limits.Words {
+		words, err := wordlist.Load(list.File)
+		if err != nil {
+			return gateway.Words{}, fmt.Errorf("limits.words[%d].file: %w", i, err)
+		}
+		for _, way := range []struct {
+			action config.WordAction
+			rules  *[]wordlist.Rule
+		}{{list.In, &in}, {list.Out, &out}} {
+			if way.action != config.WordsOff {
+				*way.rules = append(*way.rules, wordlist.Rule{Words: words, Refuse: way.action == config.WordsRefuse})
+			}
+		}
+	}
+	return gateway.Words{In: wordlist.New(in...), Out: wordlist.New(out...)}, nil
+}
+
+// rolesOf is the library of prompts.
+func rolesOf(cfg *config.Config) ([]command.Role, error) {
+	library, err := cfg.Roles.Library()
+	if err != nil {
+		return nil, fmt.Errorf("roles: %w", err)
+	}
+	roles := make([]command.Role, len(library))
+	for i, r := range library {
+		roles[i] = command.Role(r)
+	}
+	return roles, nil
 }
 
 // staticSlots are the slots that the configuration gives to every session of an agent.

@@ -102,8 +102,9 @@ func printTasks(cmd *cobra.Command, items []gateway.TaskView, next string) error
 func newTaskAdd(f *flags) *cobra.Command {
 	var id, spec, at, zone, agent, session, missed, until string
 	var target models.TaskTarget
+	var secretFile string
 	var grace, timeout time.Duration
-	var maxRuns int
+	var maxRuns, retries, notifyAfter, pauseAfter int
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "add PROMPT",
@@ -121,6 +122,13 @@ func newTaskAdd(f *flags) *cobra.Command {
 				return err
 			}
 			agent = cmp.Or(agent, cfg.Agents[0].ID)
+			if secretFile != "" {
+				secret, secretErr := config.ReadSecret(secretFile)
+				if secretErr != nil {
+					return errors.Join(st.Close(), fmt.Errorf("--secret-file: %w", secretErr))
+				}
+				target.Secret = secret
+			}
 			if err := errors.Join(st.Close(), knownAgent(cfg, agent)); err != nil {
 				return err
 			}
@@ -128,6 +136,7 @@ func newTaskAdd(f *flags) *cobra.Command {
 				t := g.NewTask(models.OwnerAdmin)
 				t.ID, t.Schedule, t.Timezone, t.Prompt, t.AgentID = cmp.Or(id, t.ID), spec, cmp.Or(zone, t.Timezone), prompt, agent
 				t.Session, t.Missed, t.Grace, t.Timeout, t.MaxRuns = models.TaskSession(session), models.MissedPolicy(missed), grace, timeout, maxRuns
+				t.Retries, t.NotifyAfter, t.PauseAfter = retries, notifyAfter, pauseAfter
 				if target != (models.TaskTarget{}) {
 					t.Deliver = &target
 				}
@@ -155,6 +164,9 @@ func newTaskAdd(f *flags) *cobra.Command {
 	flags.StringVar(&missed, "missed", string(models.MissedOnce), "times later than --grace: once runs the newest, skip records it")
 	flags.DurationVar(&grace, "grace", 15*time.Second, "how late a run may be")
 	flags.DurationVar(&timeout, "timeout", 10*time.Minute, "bounds a whole run, retries included")
+	flags.IntVar(&retries, "retries", 2, "how often a failed attempt is repeated within the timeout")
+	flags.IntVar(&notifyAfter, "notify-after", 3, "failed runs in a row after which its owner is told; 0: never")
+	flags.IntVar(&pauseAfter, "pause-after", 10, "failed runs in a row after which it is paused; 0: never")
 	flags.StringVar(&until, "until", "", "the last moment it may run")
 	flags.IntVar(&maxRuns, "max-runs", 0, "how often it runs at most; 0: no bound")
 	flags.StringVar(&target.Channel, "channel", "", "channel that the answer goes to")
@@ -163,6 +175,7 @@ func newTaskAdd(f *flags) *cobra.Command {
 	flags.StringVar(&target.ThreadID, "thread", "", "thread of the group")
 	flags.StringVar(&target.UserID, "user", "", "person that the answer goes to")
 	flags.StringVar(&target.URL, "url", "", "URL that the answer is posted to")
+	flags.StringVar(&secretFile, "secret-file", "", "file with the secret that signs what is posted to --url")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -229,32 +242,6 @@ func printTask(cmd *cobra.Command, t *gateway.TaskView, asJSON bool) error {
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "next  %s %s\n", at.Format(time.DateTime+" -0700"), t.Timezone)
 	}
 	return nil
-}
-
-func newTaskRun(f *flags) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "run ID",
-		Short: "Run a task now, besides its schedule; a running server takes it up",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withControl(cmd, f, func(ctx context.Context, g *gateway.Gateway, _ store.Store) error {
-				run, err := g.RunTask(ctx, args[0])
-				switch {
-				case errors.Is(err, store.ErrConflict):
-					return fmt.Errorf("a run of task %s is under way; wait for it", args[0])
-				case err != nil:
-					return taskError(err, args[0])
-				case asJSON:
-					return printJSON(cmd.OutOrStdout(), run)
-				}
-				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", run.ID, run.State)
-				return nil
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
 }
 
 func newTaskDelete(f *flags) *cobra.Command {

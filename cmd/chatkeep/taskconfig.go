@@ -16,7 +16,8 @@ import (
 const hookTimeout = 20 * time.Second
 
 // taskHooks makes the client that posts tasks' answers to URLs: to public addresses,
-// and of private ones to those that the configuration names.
+// and of private ones to those that the configuration names. Redirects are not followed,
+// so that an answer goes nowhere else.
 func taskHooks(cfg *config.Config) (*http.Client, error) {
 	var named []string
 	for i := range cfg.Tasks {
@@ -28,7 +29,9 @@ func taskHooks(cfg *config.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dial.New(policy).HTTPClient(hookTimeout), nil
+	client := dial.New(policy).HTTPClient(hookTimeout)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client, nil
 }
 
 // configuredTasks are the tasks of the configuration, as they are stored.
@@ -40,12 +43,17 @@ func configuredTasks(cfg *config.Config, g *gateway.Gateway) []*models.Task {
 		t.Timezone = zoneName(cmp.Or(from.Timezone, cfg.Timezone))
 		t.Session, t.Missed = models.TaskSession(from.Session), models.MissedPolicy(from.Missed)
 		t.Grace, t.Timeout = from.Grace.Std(), from.Timeout.Std()
+		t.Retries, t.NotifyAfter, t.PauseAfter, t.MaxRuns = from.Retries, from.NotifyAfter, from.PauseAfter, from.MaxRuns
 		if !from.At.IsZero() {
 			t.At = &from.At
 		}
+		if !from.Until.IsZero() {
+			t.Until = &from.Until
+		}
 		if d := from.Deliver; d != nil {
 			t.Deliver = &models.TaskTarget{
-				Channel: d.Channel, Account: d.Account, ChatID: d.ChatID, ThreadID: d.ThreadID, UserID: d.UserID, URL: d.URL.Reveal(),
+				Channel: d.Channel, Account: d.Account, ChatID: d.ChatID, ThreadID: d.ThreadID, UserID: d.UserID,
+				URL: d.URL.Reveal(), Secret: d.Secret.Reveal(),
 			}
 		}
 		out[i] = t

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"os/user"
 	"strings"
 	"time"
@@ -134,7 +135,11 @@ func quietLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	return newLogger(cfg.Log, new(slog.LevelVar), w)
 }
 
+// close waits for what a command has left going on, a summary, until an interrupt.
 func (t *terminal) close() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	t.app.gateway.Settle(ctx)
 	t.stop()
 	return errors.Join(<-t.done, t.app.close())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path"
 	"slices"
 	"time"
 
@@ -19,12 +20,14 @@ import (
 // toolbox is all tools that the configuration knows.
 type toolbox struct {
 	builtin *builtin.Set
+	chats   *turnChats
 	servers *mcp.Manager
 	guard   *dial.Guard
 }
 
 // newToolbox starts nothing: a server starts with the first turn that may use it.
 func newToolbox(cfg *config.Config, st store.Store, c clock.Clock, log *slog.Logger) (*toolbox, error) {
+	chats := &turnChats{log: log}
 	zone, err := time.LoadLocation(cfg.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("timezone: %w", err)
@@ -32,7 +35,9 @@ func newToolbox(cfg *config.Config, st store.Store, c clock.Clock, log *slog.Log
 	var named []string
 	servers := make([]mcp.Server, len(cfg.MCPServers))
 	for i, s := range cfg.MCPServers {
-		servers[i] = mcp.Server{Name: s.Name, Command: s.Command, URL: s.URL.Reveal()}
+		servers[i] = mcp.Server{
+			Name: s.Name, Command: s.Command, Env: revealed(s.Env), URL: s.URL.Reveal(), Headers: revealed(s.Headers), Timeout: s.Timeout.Std(),
+		}
 		if host := hostPort(s.URL.Reveal()); host != "" {
 			named = append(named, host)
 		}
@@ -43,8 +48,9 @@ func newToolbox(cfg *config.Config, st store.Store, c clock.Clock, log *slog.Log
 	}
 	guard := dial.New(policy)
 	return &toolbox{
-		builtin: builtin.New(zone, notebook{st, st, c}, c),
+		builtin: builtin.New(zone, notebook{st, st, c}, heardHistory{st, chats}, chats, c),
 		servers: mcp.New(servers, guard.HTTPClient(0), c, log), // the call's own deadline bounds it
+		chats:   chats,
 		guard:   guard,
 	}, nil
 }
@@ -56,19 +62,75 @@ func (b *toolbox) close() {
 }
 
 // toolset returns the tools that an agent names; nil for an agent without any.
-func (b *toolbox) toolset(names []string) agents.Toolset {
-	if len(names) == 0 {
+func (b *toolbox) toolset(a *config.Agent) agents.Toolset {
+	if len(a.Tools) == 0 {
 		return nil
 	}
-	var own, servers []string
-	for _, name := range names {
+	own, servers := []string{}, []string{}
+	for _, name := range a.Tools {
 		if slices.Contains(config.BuiltinTools(), name) {
 			own = append(own, name)
 		} else {
 			servers = append(servers, name)
 		}
 	}
-	return joined{b.builtin.Toolset(own), b.servers.Toolset(servers)}
+	set := joined{b.builtin.Toolset(own, a.SendTo), b.servers.Toolset(servers)}
+	if !slices.Contains(own, builtin.ReadMore) {
+		set = append(set, onDemand{b.builtin.Toolset([]string{builtin.ReadMore}, nil), set[1]})
+	}
+	if len(a.Approve) > 0 {
+		return approved{set, a.Approve}
+	}
+	return set
+}
+
+// onDemand is a set of tools that is there while another one is not empty: only the
+// tools of servers give results that are too large for a model.
+type onDemand struct{ tools, by agents.Toolset }
+
+// Tools returns the tools, or none.
+func (o onDemand) Tools(ctx context.Context) ([]agents.Tool, error) {
+	others, err := o.by.Tools(ctx)
+	if err != nil || len(others) == 0 {
+		return nil, err
+	}
+	return o.tools.Tools(ctx)
+}
+
+// approved marks tools whose calls a person must approve.
+type approved struct {
+	agents.Toolset
+
+	patterns []string
+}
+
+// Tools returns all tools, some of them marked.
+func (a approved) Tools(ctx context.Context) ([]agents.Tool, error) {
+	tools, err := a.Toolset.Tools(ctx)
+	for i, t := range tools {
+		if slices.ContainsFunc(a.patterns, func(p string) bool { ok, _ := path.Match(p, t.Spec().Name); return ok }) {
+			tools[i] = marked{t}
+		}
+	}
+	return tools, err
+}
+
+type marked struct{ agents.Tool }
+
+// Spec is the tool's own, with the mark.
+func (m marked) Spec() agents.ToolSpec {
+	spec := m.Tool.Spec()
+	spec.NeedsApproval = true
+	return spec
+}
+
+// revealed are secrets as they are.
+func revealed(secrets map[string]config.Secret) map[string]string {
+	out := make(map[string]string, len(secrets))
+	for name, value := range secrets {
+		out[name] = value.Reveal()
+	}
+	return out
 }
 
 // joined is several sets of tools in one.
@@ -85,18 +147,4 @@ func (j joined) Tools(ctx context.Context) ([]agents.Tool, error) {
 		out = append(out, tools...)
 	}
 	return out, nil
-}
-
-// missingTools names the built-in tools that agents want and that do not work yet.
-func missingTools(cfg *config.Config) []string {
-	var out []string
-	for i := range cfg.Agents {
-		for _, name := range cfg.Agents[i].Tools {
-			known := slices.Contains(config.BuiltinTools(), name)
-			if known && !slices.Contains(builtin.Names(), name) && !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
 }

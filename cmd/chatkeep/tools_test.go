@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chatkeep/chatkeep/agents/agenttest"
+	"github.com/chatkeep/chatkeep/agents/builtin"
 	"github.com/chatkeep/chatkeep/agents/mcp/mcptest"
+	"github.com/chatkeep/chatkeep/config"
 )
 
 // withTools is newPlace with an agent that asks the model and has tools.
@@ -73,9 +76,38 @@ func TestToolServerMayNotRedirectInside(t *testing.T) {
 	}
 }
 
-func TestToolsThatDoNotWorkYet(t *testing.T) {
+func TestEveryBuiltinToolMayBeNamed(t *testing.T) {
+	if got, want := config.BuiltinTools(), builtin.Names(); !slices.Equal(got, want) {
+		t.Errorf("the configuration knows %v, there are %v", got, want)
+	}
+}
+
+// A model finds what was said in its own session, and in no other.
+func TestHistorySearchTool(t *testing.T) {
 	model := agenttest.NewServer(agenttest.ServerOptions{})
-	withTools(t, model, "time, history_search", "http://127.0.0.1:1/").ask("hello").wants(t, exitFailed, "", "the built-in tool history_search does not work yet")
+	p := withTools(t, model, "history_search, send_to_chat", "http://127.0.0.1:1/")
+	p.ask("--session", "a", "the word is 旗鱼").wants(t, exitDone, "the word is 旗鱼\n", "")
+	p.ask("--session", "b", "the other word is 旗鱼丸").wants(t, exitDone, "the other word is 旗鱼丸\n", "")
+	model.Script(agenttest.Call(
+		agenttest.ReplyCall{ID: "1", Name: "history_search", Arguments: `{"words":"旗鱼 WORD"}`},
+		agenttest.ReplyCall{ID: "2", Name: "history_search", Arguments: `{"words":"鱼","limit":1}`},
+		agenttest.ReplyCall{ID: "3", Name: "history_search", Arguments: `{"words":"旗鱼丸"}`},
+		agenttest.ReplyCall{ID: "4", Name: "history_search", Arguments: `{"words":"  "}`},
+		agenttest.ReplyCall{ID: "5", Name: "history_search", Arguments: `{"words":"x","session":"b"}`},
+		agenttest.ReplyCall{ID: "6", Name: "send_to_chat", Arguments: `{"text":"hello"}`},
+	), agenttest.Say("ok"))
+	p.ask("--session", "a", "find it").wants(t, exitDone, "ok\n", "")
+	requests := model.Requests()
+	messages := requests[len(requests)-1].Messages
+	for i, want := range []string{
+		"you: the word is 旗鱼\n", "There may be more", "No earlier message has all of these words.", "look for one to 10 words",
+		"do not fit the tool's schema", "there is no chat to send to",
+	} {
+		got := messages[len(messages)-6+i].Text()
+		if !strings.Contains(got, want) || strings.Contains(got, "other") {
+			t.Errorf("call %d: %q, want %q", i+1, got, want)
+		}
+	}
 }
 
 // What a model keeps in one turn, the session's very first among them, it finds in

@@ -28,7 +28,9 @@ import (
 	"github.com/chatkeep/chatkeep/internal/dial"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
+	"github.com/chatkeep/chatkeep/store/filestore"
 	"github.com/chatkeep/chatkeep/store/gormstore"
 	"github.com/chatkeep/chatkeep/store/memstore"
 )
@@ -36,7 +38,10 @@ import (
 // openStore opens the configured store and brings its schema up to date. A
 // server keeps others off an embedded database.
 func openStore(ctx context.Context, cfg *config.Config, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
-	s := cfg.Storage
+	return openDriver(ctx, cfg.Storage, server, observer, log)
+}
+
+func openDriver(ctx context.Context, s config.Storage, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
 	switch s.Driver {
 	case config.DriverMemory:
 		return memstore.New(), nil
@@ -55,8 +60,12 @@ func openStore(ctx context.Context, cfg *config.Config, server bool, observer go
 			Driver: gormstore.MySQL, DSN: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns,
 			Migrate: true, Clock: clock.Real(), Logger: log, Observer: observer,
 		})
+	case config.DriverFile:
+		return filestore.Open(ctx, filestore.Config{
+			Dir: s.DSN.Reveal(), MaxOpenConns: s.MaxOpenConns, Exclusive: server, Clock: clock.Real(), Logger: log, Observer: observer,
+		})
 	default:
-		return nil, fmt.Errorf("open storage: driver %q does not work yet; use sqlite, mysql or memory", s.Driver)
+		return nil, fmt.Errorf("open storage: unknown driver %q", s.Driver)
 	}
 }
 
@@ -119,17 +128,15 @@ func buildAgents(cfg *config.Config, tools *toolbox, c clock.Clock) (map[string]
 		}
 		built[a.ID] = gateway.Agent{
 			ID: a.ID, Agent: agent, SystemPrompt: a.SystemPrompt, ContextWindow: a.ContextWindow,
-			MaxTokens: a.MaxTokens, Timeout: a.Timeout.Std(), Images: a.Images, Tools: tools.toolset(a.Tools),
+			MaxTokens: a.MaxTokens, Timeout: a.Timeout.Std(), Images: a.Images, Tools: tools.toolset(a),
+			Model: a.Model, Models: a.Models,
 		}
 	}
 	return built, nil
 }
 
 func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Agent, error) {
-	headers := make(map[string]string, len(a.Headers))
-	for name, value := range a.Headers {
-		headers[name] = value.Reveal()
-	}
+	headers := revealed(a.Headers)
 	retries := time.Duration(0)
 	if len(a.Fallbacks) > 0 {
 		retries = -1 // another agent answers sooner than a retry would
@@ -158,31 +165,11 @@ func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Age
 	}
 }
 
-// notYet names everything in the configuration whose feature does not work yet:
-// better no start than a promise that is not kept.
-func notYet(cfg *config.Config) error {
-	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if cfg.Storage.Driver == config.DriverFile {
-		refuse("storage.driver: file does not work yet; use sqlite, mysql or memory")
-	}
-	for _, name := range missingTools(cfg) {
-		refuse("agents: the built-in tool %s does not work yet; remove it", name)
-	}
-	return errors.Join(problems...)
-}
-
 // notInEffect names settings that are accepted but change nothing yet.
 func notInEffect(cfg *config.Config) []string {
 	var out []string
 	for name, set := range map[string]bool{
-		"session.pruning":                 cfg.Session.Pruning.Enabled,
-		"session.compaction":              cfg.Session.Compaction.Enabled,
-		"session.ttl":                     cfg.Session.TTL > 0,
-		"limits.messagesPerMinutePerUser": cfg.Limits.MessagesPerMinutePerUser > 0,
-		"limits.tokensPerDayPerUser":      cfg.Limits.TokensPerDayPerUser > 0,
-		"limits.tokensPerDayPerSession":   cfg.Limits.TokensPerDayPerSession > 0,
-		"tracing":                         cfg.Tracing.Endpoint != "",
+		"tracing": cfg.Tracing.Endpoint != "",
 	} {
 		if set {
 			out = append(out, name)
@@ -214,9 +201,6 @@ func (a *app) close() error {
 // newApp puts the program together. only, when not empty, is the one session that
 // this process serves.
 func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logger) (*app, error) {
-	if err := notYet(cfg); err != nil {
-		return nil, err
-	}
 	server := only == ""
 	if names := notInEffect(cfg); server && len(names) > 0 {
 		log.Warn("these settings are accepted but not in effect yet", "settings", names)
@@ -233,6 +217,7 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 	if a.gateway, err = newGateway(cfg, st, a.tools, only, metrics, log); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
+	a.tools.chats.gateway.Store(a.gateway)
 	a.cfg.Store(cfg)
 	return a, nil
 }
@@ -248,16 +233,18 @@ func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string,
 		return nil, err
 	}
 	var channels []adapters.Adapter
-	if only == "" {
+	if only == "" || isTask(only) { // whoever runs a task sends its answer
 		if channels, err = buildAdapters(cfg, c, log); err != nil {
 			return nil, err
 		}
 	}
-	hooks, err := taskHooks(cfg)
+	images, err := imageGuard(cfg)
 	if err != nil {
 		return nil, err
 	}
-	options := []gateway.Option{gateway.WithMetrics(metrics), gateway.WithTaskHooks(hooks)}
+	options := []gateway.Option{
+		gateway.WithMetrics(metrics), gateway.WithDatabaseTime(), gateway.WithImages(images.HTTPClient(0)), // a fetch has its own deadline
+	}
 	if at := crashPoint(); at != nil {
 		options = append(options, gateway.WithCrashPoint(at))
 	}
@@ -265,6 +252,11 @@ func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string,
 		Owner: models.NewID("replica"), Lease: cfg.Storage.Lease.Std(), Workers: workers(cfg),
 		Grace: cfg.Server.ShutdownGrace.Std(), Only: only,
 	}, settings, st, channels, c, log, options...)
+}
+
+func isTask(session string) bool {
+	k, err := key.Parse(session)
+	return err == nil && k.Scope == models.ScopeTask
 }
 
 // workers is how many turns run at once: they wait for models, not for CPUs.

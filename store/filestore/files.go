@@ -16,24 +16,21 @@ import (
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
+	// bufferSize is how much of a file is held at once, but for a line.
+	bufferSize = 64 << 10
 )
 
 // writeFile replaces a file by what write writes: all of it or, whatever happens, none.
-func writeFile(path string, write func(w *bufio.Writer) error) (err error) {
+// A file that holds just that is left alone.
+func writeFile(path string, write func(w *bufio.Writer) error) error {
 	part := path + partFile
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, fileMode)
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_RDWR, fileMode)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	same, err := fillFile(f, path, write)
+	err = errors.Join(err, f.Close())
+	if err != nil || same {
 		return errors.Join(err, os.Remove(part))
 	}
 	if err := os.Rename(part, path); err != nil {
@@ -42,13 +39,56 @@ func writeFile(path string, write func(w *bufio.Writer) error) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
+// fillFile writes f, and syncs it unless it is the same as what is at path.
+func fillFile(f *os.File, path string, write func(w *bufio.Writer) error) (same bool, err error) {
+	w := bufio.NewWriterSize(f, bufferSize)
+	if err := write(w); err != nil {
+		return false, err
+	}
+	if err := w.Flush(); err != nil {
+		return false, err
+	}
+	if sameAs(f, path) {
+		return true, nil
+	}
+	return false, f.Sync()
+}
+
+// sameAs reports whether a file is the same as what is at path, and that is on the
+// disk. What cannot be read is not the same: it is replaced.
+func sameAs(f *os.File, path string) bool {
+	old, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = old.Close() }()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	a, b := make([]byte, bufferSize), make([]byte, bufferSize)
+	for {
+		n, errA := io.ReadFull(f, a)
+		m, errB := io.ReadFull(old, b)
+		switch {
+		case !bytes.Equal(a[:n], b[:m]):
+			return false
+		case ended(errA) && ended(errB):
+			return old.Sync() == nil
+		case errA != nil || errB != nil:
+			return false
+		}
+	}
+}
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
 // appendFile adds to a file and returns when it is on the disk.
 func appendFile(path string, write func(w *bufio.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, fileMode)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(f, 64<<10)
+	w := bufio.NewWriterSize(f, bufferSize)
 	err = write(w)
 	if err == nil {
 		err = w.Flush()
@@ -124,7 +164,7 @@ func readLines(path string, visit func(at int64, line []byte) error) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	r, at := bufio.NewReaderSize(f, 64<<10), int64(0)
+	r, at := bufio.NewReaderSize(f, bufferSize), int64(0)
 	for {
 		line, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
