@@ -134,6 +134,26 @@ func (r *turn) counted() {
 	}
 }
 
+// addUsage counts what a model cost besides the turns: for a summary, or for a call
+// without a session. It counts against the budgets of what the entry names.
+func (g *Gateway) addUsage(ctx context.Context, e store.UsageEntry, cost models.Usage) {
+	if cost == (models.Usage{}) && e.Turns == 0 {
+		return
+	}
+	s := g.settings.Load()
+	e.Day, e.PromptTokens, e.CompletionTokens = s.day(g.now()), int64(cost.PromptTokens), int64(cost.CompletionTokens)
+	var spending []store.Spending
+	for _, b := range s.Limits.Budgets(e.Day, limit.Use{Session: e.SessionKey, Agent: e.AgentID}) {
+		spending = append(spending, store.Spending{Budget: b, Tokens: e.PromptTokens + e.CompletionTokens})
+	}
+	g.metrics.Tokens(e.AgentID, cost.PromptTokens, cost.CompletionTokens)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
+	defer cancel()
+	if err := g.store.AddUsage(bounded, []store.UsageEntry{e}, spending); err != nil {
+		g.log.Error("usage could not be counted", "session", e.SessionKey, "agent", e.AgentID, "error", err)
+	}
+}
+
 // sumUsage adds what turns cost to the totals, until all are counted.
 func (g *Gateway) sumUsage(ctx context.Context) error {
 	for {

@@ -16,6 +16,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 )
 
 const (
@@ -109,7 +110,11 @@ func (r *turn) place() *envelope {
 	place.Command, place.Decided, place.Run = nil, nil, nil
 	place.Message = &adapters.Message{Chat: m.Chat, Sender: m.Sender, Mentioned: true, Ref: m.Ref}
 	switch run := r.env.Run; {
-	case run != nil && run.Target != nil && run.Target.URL == "":
+	case run != nil && run.Target == nil: // the answer is read where it is kept
+		place.Pulled = true
+	case run != nil && run.Target.URL != "":
+		place.Message.Chat, place.Message.Ref = adapters.Chat{ID: run.Target.ChatID, Type: adapters.Direct}, run.Target.model().Ref
+	case run != nil:
 		place.Decided = &decision{Chat: run.Chat, Background: run.Background}
 		place.Message.Chat = adapters.Chat{ID: run.Target.ChatID, ThreadID: run.Target.ThreadID, Type: adapters.Group}
 		if run.Target.Direct {
@@ -123,7 +128,7 @@ func (r *turn) place() *envelope {
 
 // asks are the messages that ask people to decide on calls.
 func (r *turn) asks(approvals []*models.Approval) []*models.Delivery {
-	if r.env.Pulled || r.env.Run != nil && (r.env.Run.Target == nil || r.env.Run.Target.URL != "") {
+	if r.env.Pulled || r.head.Channel == key.ChannelTask {
 		return nil // there is nobody to be asked, or whoever waits reads it in the answer
 	}
 	var out []*models.Delivery

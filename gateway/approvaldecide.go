@@ -27,7 +27,8 @@ const byOperator = "admin"
 var ErrDecided = errors.New("gateway: the call is decided, or has expired")
 
 // routeDecision sends a decision to the session of its call, if its sender may decide:
-// whoever asked, an administrator of the account, or whom the session belongs to alone.
+// whoever asked, an administrator of the chat it was made in, or whom the session belongs
+// to alone.
 func (a *acceptance) routeDecision(ctx context.Context, env *envelope, own key.Key) error {
 	if env.Command == nil {
 		return nil
@@ -43,9 +44,15 @@ func (a *acceptance) routeDecision(ctx context.Context, env *envelope, own key.K
 	if err != nil {
 		return err
 	}
-	here := call.Channel == a.in.Channel && call.Account == a.in.Account
-	asked := here && call.SenderID == a.in.Message.Sender.ID
-	if !asked && !(here && env.Admin) && !(own.String() == call.SessionKey && !env.Shared) {
+	place, err := placeOf(call)
+	if err != nil {
+		return err
+	}
+	here, sender := call.Channel == a.in.Channel && call.Account == a.in.Account, a.in.Message.Sender
+	asked := here && call.SenderID == sender.ID && sender.ID != ""
+	chat, _ := a.settings.Chat(call.Channel, call.Account, place.Message.Chat.ID)
+	admin := a.in.Operator != "" || here && chat.Access.IsAdmin(append([]string{sender.ID}, sender.AltIDs...)...)
+	if !asked && !admin && !(own.String() == call.SessionKey && !env.Shared) {
 		return nil
 	}
 	k, err := key.Parse(call.SessionKey)

@@ -155,6 +155,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	s := g.settings.Load()
 	chat, _ := s.Chat(in.Channel, in.Account, m.Chat.ID)
 	lang := langOf(chat, m)
+	account, _ := s.Chat(in.Channel, in.Account, "")
 
 	var notes []*models.Note
 	if cmd.ReadsNotes {
@@ -184,7 +185,8 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 			ThreadID: m.Chat.ThreadID, Direct: env.direct(), Tasks: g,
 			Models: s.Agents[env.AgentID].models(), Roles: s.Roles, HelpText: s.Help[lang],
 			SenderName: m.Sender.Name, InboundID: in.ID, Operator: env.Operator, Decides: env.Decides, Allowance: s.allowance(in, env, now),
-			Admin: env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes, History: history, Summary: *summary,
+			AccountAdmin: env.Operator != "" || account.Access.IsAdmin(append([]string{m.Sender.ID}, m.Sender.AltIDs...)...),
+			Admin:        env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes, History: history, Summary: *summary,
 		}
 		was, err := tx.Use(now)
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // the session may not have begun

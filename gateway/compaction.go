@@ -46,13 +46,6 @@ type compaction struct {
 	dryRun bool
 }
 
-// compactSlot summarises a slot, however small it is; an empty one is the current
-// one. It reports whether anything changed, or would in a dry run, and if not, why.
-func (g *Gateway) compactSlot(ctx context.Context, key, slot, instructions string, dryRun bool) (changed bool, why string, err error) {
-	result, err := g.compact(ctx, compaction{key: key, slot: slot, instructions: instructions, dryRun: dryRun})
-	return result.Changed || err == nil && dryRun && result.Reason == "", string(result.Reason), err
-}
-
 // compact makes a summary, without a lock or a transaction while the model works.
 func (g *Gateway) compact(ctx context.Context, c compaction) (compact.Result, error) {
 	session, err := g.store.Session(ctx, c.key)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chatkeep/chatkeep/agents/agenttest"
 	"github.com/chatkeep/chatkeep/internal/text"
@@ -46,6 +47,60 @@ func TestFailedSummaryIsSaidOnce(t *testing.T) {
 				t.Errorf("refused as malformed: %+v", refused)
 			}
 		})
+	}
+}
+
+// A model that never comes back with a summary costs a turn half of its time.
+func TestSummaryHasADeadline(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	agent := r.settings.Agents["assistant"]
+	agent.Timeout = 8 * time.Second
+	r.settings.Agents["assistant"] = agent
+	gate := make(chan struct{})
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		<-gate
+		return agenttest.Say("too late")
+	})
+	r.start()
+	defer close(gate)
+	r.talk(5)
+	if s := r.session(); s.CompactionCount != 0 || len(r.history("m1")) != 10 {
+		t.Errorf("%+v", s)
+	}
+	if n := len(r.delivered()); n != 6 { // with the notice
+		t.Errorf("screen %q", r.delivered())
+	}
+}
+
+// Who starts again knows of an earlier process's notice.
+func TestFailedSummaryIsSaidOnceByAllReplicas(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		return agenttest.Fail(http.StatusBadRequest, "bad", "no")
+	})
+	notices := func() int {
+		n := 0
+		for _, line := range r.delivered() {
+			if strings.HasPrefix(line, "(This conversation could not be summarised") {
+				n++
+			}
+		}
+		return n
+	}
+	drain := r.run()
+	r.talk(5)
+	r.until("it is told", func() bool { return notices() == 1 })
+	r.must(<-drain())
+	drain = r.run()
+	r.talk(1)
+	if summaries, _ := r.requests(); len(summaries) != 2 {
+		t.Errorf("%d requests for a summary", len(summaries))
+	}
+	r.must(<-drain())
+	if n := notices(); n != 1 {
+		t.Errorf("%d notices", n)
 	}
 }
 

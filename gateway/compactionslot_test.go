@@ -152,6 +152,33 @@ func TestMergeByASummary(t *testing.T) {
 	}
 }
 
+// What was merged while its summary was written is not merged once more.
+func TestMergeWhileASummaryIsWritten(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	r.settings.Compaction.Enabled = false
+	r.start()
+	ctx := context.Background()
+	r.talk(1)
+	_, err := r.gateway.DeriveSlot(ctx, r.key(), models.DefaultSlot, slot.Derive{ID: "branch"})
+	r.must(err)
+	_, err = r.gateway.SwitchSlot(ctx, r.key(), "branch")
+	r.must(err)
+	r.talk(1)
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		if c, err := r.gateway.MergeSlot(ctx, r.key(), "branch", models.DefaultSlot, gateway.MergeMessages); err != nil || c.Changed != 2 {
+			t.Errorf("merged meanwhile: %+v, %v", c, err)
+		}
+		return agenttest.Say("too late")
+	})
+	if _, err := r.gateway.MergeSlot(ctx, r.key(), "branch", models.DefaultSlot, gateway.MergeSummary); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the summary: %v", err)
+	}
+	if history := r.history("m1"); len(history) != 4 {
+		t.Errorf("history %q", history)
+	}
+}
+
 // vanishing is a store from which something goes just before a context is read.
 type vanishing struct {
 	store.Store

@@ -28,8 +28,7 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 	if err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
 	}
-	budgets, err := g.agentBudget(ctx, s, agentID)
-	if err != nil {
+	if err := g.checkAgentBudget(ctx, s, agentID); err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
 	}
 	bounded, cancel := withTurnTimeout(ctx, agent.Timeout)
@@ -47,7 +46,8 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 	if response == nil || len(response.Messages) == 0 {
 		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Permanent, Err: errNoAnswer})
 	}
-	g.completed(ctx, s, &agent, budgets, used(response, tokensOf(messages)))
+	// It is nobody's, and leaves no trace but these numbers.
+	g.addUsage(ctx, store.UsageEntry{AgentID: agentID, Model: agent.Model, UsageCount: store.UsageCount{Turns: 1}}, used(response, tokensOf(messages)))
 	if s.Words.answering(response.Messages) {
 		g.metrics.Refused("word_out")
 		return nil, fmt.Errorf("complete: %w", ErrWordRefused)
@@ -63,41 +63,21 @@ func tokensOf(messages []*models.SessionMessage) (n int) {
 	return n
 }
 
-// agentBudget returns what a call without a session counts against, or
-// [ErrBudgetExceeded].
-func (g *Gateway) agentBudget(ctx context.Context, s *Settings, agentID string) ([]store.Budget, error) {
+// checkAgentBudget returns [ErrBudgetExceeded] for an agent whose budget is used up.
+func (g *Gateway) checkAgentBudget(ctx context.Context, s *Settings, agentID string) error {
 	budgets := s.Limits.Budgets(s.day(g.now()), limit.Use{Agent: agentID})
 	if len(budgets) == 0 {
-		return nil, nil
+		return nil
 	}
 	spent, err := g.store.Spent(ctx, budgets)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, b := range s.Limits.Standings(budgets, spent) {
 		if b.Exceeded() {
 			g.metrics.Refused("budget_" + string(b.Kind))
-			return nil, ErrBudgetExceeded
+			return ErrBudgetExceeded
 		}
 	}
-	return budgets, nil
-}
-
-// completed counts what a call without a session cost. It is nobody's, and leaves no
-// trace but these numbers.
-func (g *Gateway) completed(ctx context.Context, s *Settings, agent *Agent, budgets []store.Budget, u models.Usage) {
-	g.metrics.Tokens(agent.ID, u.PromptTokens, u.CompletionTokens)
-	var spending []store.Spending
-	for _, b := range budgets {
-		spending = append(spending, store.Spending{Budget: b, Tokens: int64(u.PromptTokens) + int64(u.CompletionTokens)})
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
-	defer cancel()
-	err := g.store.AddUsage(bounded, []store.UsageEntry{{
-		Day: s.day(g.now()), AgentID: agent.ID, Model: agent.Model,
-		UsageCount: store.UsageCount{PromptTokens: int64(u.PromptTokens), CompletionTokens: int64(u.CompletionTokens), Turns: 1},
-	}}, spending)
-	if err != nil {
-		g.log.Error("the usage of a completion could not be counted", "agent", agent.ID, "error", err)
-	}
+	return nil
 }

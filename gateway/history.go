@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/internal/words"
@@ -30,17 +31,43 @@ func (g *Gateway) history(ctx context.Context, key, query string) (*command.Hist
 	case err == nil:
 		return h, g.findWords(ctx, key, h)
 	}
-	messages, err := g.store.Messages(ctx, key, "", 0, recentMessages)
-	if errors.Is(err, store.ErrNotFound) { // nothing was said yet
-		return h, nil
-	}
-	for _, m := range messages {
+	read := 0
+	err = g.newestFirst(ctx, key, "", func(m *models.SessionMessage) bool {
 		if m.Role == models.RoleUser || m.Role == models.RoleAssistant && m.Content != "" {
 			h.Messages = append(h.Messages, m)
 		}
+		read++
+		return read < recentMessages && len(h.Messages) < command.ShownMessages
+	})
+	if errors.Is(err, store.ErrNotFound) { // nothing was said yet
+		return h, nil
 	}
-	h.Messages = h.Messages[max(0, len(h.Messages)-command.ShownMessages):]
+	slices.Reverse(h.Messages)
 	return h, err
+}
+
+// wholePage is how many messages are read at once with all they hold: each may have
+// some megabytes of pictures.
+const wholePage = 20
+
+// newestFirst visits the messages of a slot (empty: the current one) until visit
+// returns false.
+func (g *Gateway) newestFirst(ctx context.Context, key, slot string, visit func(*models.SessionMessage) bool) error {
+	for before := int64(0); ; {
+		page, err := g.store.Messages(ctx, key, slot, before, wholePage)
+		if err != nil {
+			return err
+		}
+		for _, m := range slices.Backward(page) {
+			if !visit(m) {
+				return nil
+			}
+		}
+		if len(page) < wholePage {
+			return nil
+		}
+		before, slot = page[0].Seq, page[0].Slot
+	}
 }
 
 // findWords fills in the messages that have the words, each once: a slot may hold

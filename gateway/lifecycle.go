@@ -20,8 +20,6 @@ const (
 	// database busy, and compactWorkers those that wait for a model.
 	pruneWorkers   = 8
 	compactWorkers = 4
-	// nothingToPrune is the reason of a slot whose contents are short enough.
-	nothingToPrune = "nothing to prune"
 	// slotGone is the reason of a slot that was deleted meanwhile, slotOrphaned of one
 	// whose agent is not configured any more.
 	slotGone     = "gone"
@@ -38,11 +36,8 @@ func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 				return g.store.PruneCandidates(ctx, g.settings.Load().Pruning.KeepRecent, after, limit)
 			},
 			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
-				pruned, why, err := g.pruneSlot(ctx, slot.SessionKey, slot.Slot, dryRun)
-				if pruned == 0 && why == "" {
-					why = nothingToPrune
-				}
-				return slotResult(why, err)
+				p, err := g.Prune(ctx, slot.SessionKey, slot.Slot, dryRun)
+				return slotResult(p.Reason, err)
 			},
 		},
 		{
@@ -53,8 +48,8 @@ func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 				return g.store.CompactCandidates(ctx, c.MinTokens(), c.MinMessages, after, limit)
 			},
 			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
-				_, why, err := g.compactSlot(ctx, slot.SessionKey, slot.Slot, "", dryRun)
-				return slotResult(why, err)
+				result, err := g.compact(ctx, compaction{key: slot.SessionKey, slot: slot.Slot, dryRun: dryRun})
+				return slotResult(string(result.Reason), err)
 			},
 		},
 	}

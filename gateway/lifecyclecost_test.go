@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -141,43 +142,61 @@ func (r *rig) database(dsn string) *sql.DB {
 	return db
 }
 
-// multiply copies the one session that there is inside the database.
+// multiply copies the one session that there is inside the database, in the order of
+// the copies' keys, which takes a fraction of the time.
 func (r *rig) multiply(dsn string, n int) {
 	r.t.Helper()
 	ctx, db := context.Background(), r.database(dsn)
-	for have, more := 1, 0; have < n; have += more {
-		more = min(have, n-have, 20_000) // no statement may take too long
-		for _, table := range []string{"lanes", "slots", "sessions"} {
-			rows, err := db.QueryContext(ctx, `SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()
-				AND table_name = ? AND COALESCE(generation_expression, '') = '' ORDER BY ordinal_position`, table)
-			if err != nil {
-				r.t.Fatal(err)
+	var template []byte
+	if err := db.QueryRowContext(ctx, "SELECT sid FROM sessions").Scan(&template); err != nil {
+		r.t.Fatal(err)
+	}
+	const atOnce = 1000
+	for _, table := range []string{"lanes", "slots", "sessions"} {
+		names := r.columns(db, table)
+		from := slices.Clone(names)
+		for i, name := range names {
+			switch name {
+			case "sid":
+				from[i] = "k.sid"
+			case "context_id":
+				from[i] = "LEFT(k.sid, 16)"
+			case "session_key":
+				from[i] = "CONCAT(t.session_key, '-', k.i)"
+			default:
+				from[i] = "t." + name
 			}
-			var names, from []string
-			for rows.Next() {
-				var name string
-				if err := rows.Scan(&name); err != nil {
-					r.t.Fatal(err)
-				}
-				value := name
-				switch name {
-				case "sid":
-					value = fmt.Sprintf("UNHEX(SHA2(CONCAT(HEX(sid), '%d'), 256))", have)
-				case "context_id":
-					value = fmt.Sprintf("UNHEX(LEFT(SHA2(CONCAT(HEX(sid), '%d'), 256), 32))", have)
-				case "session_key":
-					value = fmt.Sprintf("CONCAT(session_key, '-%d')", have)
-				}
-				names, from = append(names, name), append(from, value)
-			}
-			if err := rows.Err(); err != nil {
-				r.t.Fatal(err)
-			}
-			_ = rows.Close()
-			if _, err := db.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s ORDER BY sid LIMIT %d",
-				table, strings.Join(names, ", "), strings.Join(from, ", "), table, more)); err != nil {
+		}
+		for first := 0; first < n; first += atOnce {
+			if _, err := db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s (%s)
+				WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < %d),
+				k AS (SELECT UNHEX(CONCAT(LPAD(HEX((%d + i) * %d), 8, '0'), LEFT(SHA2(%d + i, 256), 56))) AS sid, %d + i AS i FROM n)
+				SELECT %s FROM k, %s t WHERE t.sid = ?`, table, strings.Join(names, ", "), atOnce-1,
+				first, 0xffffffff/n, first, first, strings.Join(from, ", "), table), template); err != nil {
 				r.t.Fatal(err)
 			}
 		}
 	}
+}
+
+// columns are those of a table that are not generated.
+func (r *rig) columns(db *sql.DB, table string) (names []string) {
+	r.t.Helper()
+	rows, err := db.QueryContext(context.Background(), `SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()
+		AND table_name = ? AND COALESCE(generation_expression, '') = '' ORDER BY ordinal_position`, table)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			r.t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		r.t.Fatal(err)
+	}
+	return names
 }

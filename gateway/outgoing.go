@@ -6,6 +6,7 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 )
 
 // deliveries turns an answer to a message into what is sent, piece by piece.
@@ -58,7 +59,7 @@ func (g *Gateway) mention(in *models.Inbound, env *envelope) string {
 // notices are what the gateway itself has to say about a message. Whoever fetches
 // the outcome learns it from there.
 func (g *Gateway) notices(in *models.Inbound, env *envelope, say string) []*models.Delivery {
-	if env.Pulled || env.Run != nil {
+	if env.Pulled || env.Run != nil || in.Channel == key.ChannelTask {
 		return nil
 	}
 	return g.deliveries(in, env, say, models.DeliveryNotice)

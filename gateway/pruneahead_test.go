@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,6 +225,49 @@ func TestPruningNoticesWhatHappensMeanwhile(t *testing.T) {
 	}
 	if p := r.prune(false); p.Deleted == 0 {
 		t.Errorf("afterwards: %+v", p)
+	}
+}
+
+// weighed is a store that knows how many messages were asked for at once.
+type weighed struct {
+	store.Store
+
+	most atomic.Int64
+}
+
+// Messages reads messages with all they hold.
+func (w *weighed) Messages(ctx context.Context, key, slot string, before int64, limit int) ([]*models.SessionMessage, error) {
+	w.most.Store(max(w.most.Load(), int64(limit)))
+	return w.Store.Messages(ctx, key, slot, before, limit)
+}
+
+// Messages may hold pictures, some megabytes each: what looks at many of them reads few
+// at once, and comes to the same.
+func TestManyMessagesAreReadFewAtOnce(t *testing.T) {
+	r := newPruneRig(t, prune.ModeHard)
+	r.settings.MaxMessages = 50
+	counted := &weighed{Store: r.store}
+	r.store = counted
+	r.start()
+	r.ask()
+	messages := make([]*models.SessionMessage, 90)
+	for i := range messages {
+		messages[i] = &models.SessionMessage{ID: fmt.Sprint("old", i), Role: models.RoleTool, ToolCallID: "gone", Content: fmt.Sprint("old ", i)}
+	}
+	messages[30].Role, messages[89].Role = models.RoleUser, models.RoleAssistant
+	if err := r.store.AppendMessages(t.Context(), r.key, messages); err != nil {
+		t.Fatal(err)
+	}
+	r.say(whisper("h1", "lin", "/history"))
+	r.ends("h1", models.InboundDone)
+	if shown := r.delivered()[len(r.delivered())-1]; !strings.Contains(shown, "old 30") || !strings.Contains(shown, "old 89") {
+		t.Errorf("history: %s", shown)
+	}
+	if p := r.prune(false); p.Deleted != 34 { // up to the start of the group that the fiftieth is in
+		t.Errorf("%+v", p)
+	}
+	if most := counted.most.Load(); most > 20 {
+		t.Errorf("%d messages were read at once", most)
 	}
 }
 

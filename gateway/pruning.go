@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/prune"
@@ -52,17 +53,10 @@ const dropBatch = 5000
 // errInUse ends a transaction that must not touch the session.
 var errInUse = errors.New("gateway: session in use")
 
-// pruneSlot prunes one slot of a session for the job, and returns how many messages it
-// changed or, if it left the slot alone, why. A session in use is never touched, and a
-// dry run changes nothing.
-func (g *Gateway) pruneSlot(ctx context.Context, key, slot string, dryRun bool) (pruned int, why string, err error) {
-	p, err := g.Prune(ctx, key, slot, dryRun)
-	return p.Changed, p.Reason, err
-}
-
 // Prune shortens what a slot's context shows ahead of its next turn, whether or not
-// that is enabled, and in mode hard deletes messages beyond the newest. An unknown
-// session or slot is a [store.ErrNotFound].
+// that is enabled, and in mode hard deletes messages beyond the newest. A session in
+// use is never touched, and a dry run changes nothing. An unknown session or slot is a
+// [store.ErrNotFound].
 func (g *Gateway) Prune(ctx context.Context, key, slot string, dryRun bool) (Pruning, error) {
 	p, err := g.planPruning(ctx, key, slot)
 	if err != nil {
@@ -162,10 +156,14 @@ func (g *Gateway) planDeletion(ctx context.Context, most int, key string, p *slo
 	if most <= 0 || slot.MessageCount <= most {
 		return nil
 	}
-	newest, err := g.store.Messages(ctx, key, slot.ID, 0, most+prune.LargestGroup)
-	if err != nil {
+	var newest []*models.SessionMessage // no more of each than is needed
+	if err := g.newestFirst(ctx, key, slot.ID, func(m *models.SessionMessage) bool {
+		newest = append(newest, &models.SessionMessage{Seq: m.Seq, Role: m.Role})
+		return len(newest) < most+prune.LargestGroup
+	}); err != nil {
 		return err
 	}
+	slices.Reverse(newest)
 	if p.dropThrough = prune.Beyond(newest, most); p.dropThrough == 0 {
 		return nil
 	}

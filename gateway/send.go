@@ -111,6 +111,10 @@ func (g *Gateway) toOwnChat(p *outgoing, in *models.Inbound) error {
 		}
 		return nil
 	}
+	if d := env.Decided; d != nil && d.Chat != nil { // of a task, as its answer does
+		p.session, p.background = d.Chat, d.Background
+		return nil
+	}
 	k, err := key.Parse(in.SessionKey)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.S
 	usage, err := work(ctx, compact.Request{
 		Key: session.Key, Slot: slot, Model: g.summarizer(agent, session, slot), Window: agent.ContextWindow,
 	})
-	g.summaryUsed(ctx, session, agent.ID, usage)
+	g.addUsage(ctx, store.UsageEntry{SessionKey: session.Key, AgentID: agent.ID, Model: agent.Model}, usage)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errSummaryStopped):
 		return fmt.Errorf("%w: %w", errSummaryStopped, err)
@@ -80,21 +80,5 @@ func (g *Gateway) summarizer(agent Agent, session *models.Session, slot string) 
 			return compact.Answer{}, nil
 		}
 		return compact.Answer{Text: response.Final().Content, Usage: response.Usage}, nil
-	}
-}
-
-// summaryUsed counts what a summary cost.
-func (g *Gateway) summaryUsed(ctx context.Context, session *models.Session, agentID string, u models.Usage) {
-	if u == (models.Usage{}) {
-		return
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
-	defer cancel()
-	err := g.store.AddUsage(bounded, []store.UsageEntry{{
-		Day: g.settings.Load().day(g.now()), SessionKey: session.Key, AgentID: agentID,
-		UsageCount: store.UsageCount{PromptTokens: int64(u.PromptTokens), CompletionTokens: int64(u.CompletionTokens)},
-	}}, nil)
-	if err != nil {
-		g.log.Error("the usage of a summary could not be counted", "session", session.Key, "error", err)
 	}
 }

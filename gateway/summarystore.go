@@ -17,10 +17,15 @@ type summaryStore struct {
 // may not use the bot any more either.
 func (s summaryStore) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
 	stored, err := s.Store.LoadContext(ctx, key, slot, limit)
-	if err == nil {
-		stored.Messages, err = s.g.withhold(ctx, s.g.settings.Load(), key, stored.Messages)
+	if err != nil {
+		return nil, err
 	}
-	return stored, err
+	all := stored.Messages
+	if stored.Messages, err = s.g.withhold(ctx, s.g.settings.Load(), key, all); err != nil {
+		return nil, err
+	}
+	stored.LiveMessages -= len(all) - len(stored.Messages) // they are not older ones that were not read
+	return stored, nil
 }
 
 // ChangeSession is part of [store.Sessions]. Its commit is one of the crash points.

@@ -33,12 +33,17 @@ func (g *Gateway) TaskFromTurn(ctx context.Context, inboundID string, r command.
 		if t := env.Run.Target; t != nil {
 			call.ChatID, call.ThreadID, call.SenderID, call.Direct = t.ChatID, t.ThreadID, t.UserID, t.Direct
 		}
-	case env.Decided != nil: // whoever approved the call did not ask for it
+	case env.Decided != nil: // whoever approved the call did not ask for it, nor perhaps there
 		asked, err := g.store.Approval(ctx, env.Decided.Code)
 		if err != nil {
 			return "", false, err
 		}
-		call.SenderID = asked.SenderID
+		place, err := placeOf(asked)
+		if err != nil {
+			return "", false, err
+		}
+		call.Channel, call.Account, call.SenderID = asked.Channel, asked.Account, asked.SenderID
+		call.ChatID, call.ThreadID, call.Direct = place.Message.Chat.ID, place.Message.Chat.ThreadID, place.direct()
 	}
 	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
 		pending, err := tx.Pending()

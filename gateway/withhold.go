@@ -68,8 +68,29 @@ func (g *Gateway) heard(ctx context.Context, authors []author) ([]bool, error) {
 const maxSubjects = 1000
 
 // withhold leaves out of a group's or thread's history what people said who may not use
-// the bot any more, what they were answered, and what others quoted of them.
+// the bot any more, what they were answered, and what others quoted of them. What begins
+// with an answer may begin with one to them.
 func (g *Gateway) withhold(ctx context.Context, s *Settings, sessionKey string, messages []*models.SessionMessage) ([]*models.SessionMessage, error) {
+	return g.withholdBehind(ctx, s, sessionKey, messages, fromStart(messages))
+}
+
+// fromStart reports whether nobody asked for what comes before the first user message:
+// nothing of the slot is missing there.
+func fromStart(messages []*models.SessionMessage) bool {
+	for i, m := range messages {
+		if m.Role == models.RoleUser {
+			break
+		}
+		if m.Seq > int64(i)+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// withholdBehind is withhold; answers says whether to take what comes before the first
+// user message.
+func (g *Gateway) withholdBehind(ctx context.Context, s *Settings, sessionKey string, messages []*models.SessionMessage, answers bool) ([]*models.SessionMessage, error) {
 	k, err := key.Parse(sessionKey)
 	if err != nil {
 		return messages, nil //nolint:nilerr // it is no session of a chat
@@ -78,17 +99,15 @@ func (g *Gateway) withhold(ctx context.Context, s *Settings, sessionKey string, 
 	if !ok {
 		return messages, nil
 	}
-	chat, known := s.Chat(place.Channel, place.Account, place.ChatID)
-	if !known || chat.Access.Lenient() {
-		return messages, nil
-	}
-	heard, err := g.heard(ctx, authorsOf(place, chat.Access, messages))
-	if err != nil {
+	heard, err := g.heardAt(ctx, s, place, messages)
+	switch {
+	case err != nil:
 		return nil, err
+	case heard == nil:
+		return messages, nil
 	}
 	var out []*models.SessionMessage
 	next := func() (ok bool) { ok, heard = heard[0], heard[1:]; return ok }
-	answers := true // to somebody who is heard
 	for _, m := range messages {
 		if m.Role != models.RoleUser {
 			if answers || m.Observed || m.Role == models.RoleSystem {
@@ -108,13 +127,43 @@ func (g *Gateway) withhold(ctx context.Context, s *Settings, sessionKey string, 
 	return out, nil
 }
 
+// heardAt is heard for the authors of messages that were written in a place; nil if all
+// are heard. Where accounts of a channel share it, one of them is enough.
+func (g *Gateway) heardAt(ctx context.Context, s *Settings, place key.Place, messages []*models.SessionMessage) ([]bool, error) {
+	accounts := []string{place.Account}
+	if place.Account == "" {
+		accounts = nil
+		for id := range g.adapters {
+			if id.channel == place.Channel {
+				accounts = append(accounts, id.account)
+			}
+		}
+	}
+	var out []bool
+	for _, place.Account = range accounts {
+		chat, known := s.Chat(place.Channel, place.Account, place.ChatID)
+		if !known || chat.Access.Lenient() {
+			return nil, nil
+		}
+		heard, err := g.heard(ctx, authorsOf(place, chat.Access, messages))
+		if err != nil {
+			return nil, err
+		}
+		for i, before := range out {
+			heard[i] = heard[i] || before
+		}
+		out = heard
+	}
+	return out, nil
+}
+
 // HeardMessages leaves those of found messages that a model may be told of: what people said who
 // may not use the bot any more is left out.
 func (g *Gateway) HeardMessages(ctx context.Context, found []store.FoundMessage) ([]store.FoundMessage, error) {
 	s := g.settings.Load()
 	out := make([]store.FoundMessage, 0, len(found))
 	for _, f := range found {
-		kept, err := g.withhold(ctx, s, f.SessionKey, []*models.SessionMessage{f.Message})
+		kept, err := g.withholdBehind(ctx, s, f.SessionKey, []*models.SessionMessage{f.Message}, true)
 		if err != nil {
 			return nil, err
 		}

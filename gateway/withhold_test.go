@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -287,4 +288,37 @@ func TestSummariesAreNotMadeOfWithheldWords(t *testing.T) {
 		t.Fatal("no summary was made")
 	}
 	r.silent(before)
+}
+
+// What is withheld is no reason to take the rules of a slot for a part of a longer history.
+func TestRulesAreNotSummarisedBesideWithheldWords(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.settings.Compaction = gateway.Compaction{Enabled: true, MaxTokens: 100_000, Threshold: 0.8, MinMessages: 4, KeepRecent: 1}
+	r.start()
+	ctx := context.Background()
+	r.say(said("m0", "ann", "hello"))
+	in := r.ends("m0", models.InboundDone)
+	if err := r.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) error {
+		now := clock.Real().Now()
+		rule := &models.SessionMessage{ID: models.NewMessageID(now), Role: models.RoleSystem, Content: "RULE-77 holds", TokenCount: 5, CreatedAt: now}
+		return errors.Join(tx.Reset(models.DefaultSlot, 0, now), tx.Append(models.DefaultSlot, []*models.SessionMessage{rule}, now))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for i, who := range []string{"eve", "ann", "ann", "ann"} {
+		id := fmt.Sprint("m", i+1)
+		r.say(said(id, who, strings.Repeat("more words ", 200)+id))
+		r.ends(id, models.InboundDone)
+	}
+	r.deny(nil)
+	r.mind.does(func(context.Context, *agents.Request) (*agents.Response, error) { return answer("a summary"), nil })
+	before := r.requests()
+	c, err := r.gateway.Compact(ctx, in.SessionKey, "", "", false)
+	if err != nil || c.Changed == 0 {
+		t.Fatalf("%+v %v", c, err)
+	}
+	if asked := r.heard(before); strings.Contains(asked, "RULE-77") || strings.Contains(asked, "older messages") {
+		t.Errorf("the request: %.2000s", asked)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -138,11 +139,26 @@ func (l *link) tools(ctx context.Context) []*tool {
 // scrub writes an error without the server's URL, which may hold a token.
 func (l *link) scrub(err error) string {
 	text := fmt.Sprint(err)
-	if l.server.URL != "" {
-		text = strings.ReplaceAll(text, l.server.URL, l.server.Name)
-		if base, _, cut := strings.Cut(l.server.URL, "?"); cut {
+	for _, address := range l.spellings() {
+		text = strings.ReplaceAll(text, address, l.server.Name)
+		if base, _, cut := strings.Cut(address, "?"); cut {
 			text = strings.ReplaceAll(text, base, l.server.Name)
 		}
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// spellings are the ways in which the server's URL is written: as it is configured, and
+// as the HTTP client does, with and without its password.
+func (l *link) spellings() []string {
+	u, err := url.Parse(l.server.URL)
+	if err != nil || l.server.URL == "" {
+		return nil // no request is ever sent there
+	}
+	whole := u.String()
+	out := []string{l.server.URL, whole}
+	if u.User != nil {
+		out = append(out, strings.Replace(whole, u.User.String()+"@", u.User.Username()+":***@", 1))
+	}
+	return out
 }

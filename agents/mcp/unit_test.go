@@ -2,8 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,5 +120,22 @@ func TestEnvironment(t *testing.T) {
 	got := environment([]string{"PATH=/bin", "CHATKEEP_SERVER_ADMIN_TOKEN=s3cret", "KEY=v"}, map[string]string{"CHATKEEP_X": "for the server"})
 	if !slices.Equal(got, []string{"PATH=/bin", "KEY=v", "CHATKEEP_X=for the server"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// An error of the HTTP client writes the URL in its own way.
+func TestURLsAreNotLogged(t *testing.T) {
+	for _, address := range []string{
+		"https://mcp.test/in?token=s3cret", "https://mcp.test/工具?token=s3cret", "https://me:s3cret@mcp.test/in?key=s3cret", "HTTPS://mcp.test/in?token=s3cret#s3cret",
+	} {
+		req, err := http.NewRequest(http.MethodPost, address, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cause := &url.Error{Op: "Post", URL: strings.Replace(req.URL.String(), "me:s3cret", "me:***", 1), Err: io.ErrUnexpectedEOF}
+		l := newLink(Server{Name: "web", URL: address}, http.DefaultClient, clock.Real(), nopLog)
+		if text := l.scrub(fmt.Errorf("connect: %w", cause)); strings.Contains(text, "s3cret") || !strings.Contains(text, "web") {
+			t.Errorf("%s is logged as %q", address, text)
+		}
 	}
 }

@@ -16,13 +16,14 @@ type event struct {
 // needs them: names, data over several lines, comments; no ids.
 type events struct {
 	lines *bufio.Scanner
+	most  int
 }
 
-// newEvents reads from body. A line may have maxLine bytes.
-func newEvents(body io.Reader, maxLine int) *events {
+// newEvents reads from body. A line, and the data of an event, may have so many bytes.
+func newEvents(body io.Reader, most int) *events {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxLine)
-	return &events{lines: lines}
+	lines.Buffer(nil, most)
+	return &events{lines: lines, most: most}
 }
 
 // next returns the next event with data, and io.EOF at the end. An event that the
@@ -30,6 +31,7 @@ func newEvents(body io.Reader, maxLine int) *events {
 func (e *events) next() (event, error) {
 	var ev event
 	var data []string
+	size := 0
 	for e.lines.Scan() {
 		line := e.lines.Text()
 		if line == "" {
@@ -46,6 +48,9 @@ func (e *events) next() (event, error) {
 		case "event":
 			ev.name = value
 		case "data":
+			if size += len(value) + 1; size > e.most {
+				return event{}, errTooLarge
+			}
 			data = append(data, value)
 		}
 	}

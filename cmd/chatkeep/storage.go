@@ -74,7 +74,7 @@ are not copied: stop the server, so that it finishes them, or leave them behind 
 	return cmd
 }
 
-// place is one side of a copy.
+// storagePlace is one side of a copy.
 type storagePlace struct{ config.Storage }
 
 // String names the place without its password.
@@ -95,7 +95,7 @@ func parsePlaces(from, to string) (source, target storagePlace, err error) {
 
 func parsePlace(flag, text string) (storagePlace, error) {
 	driver, dsn, _ := strings.Cut(text, ":")
-	if driver == string(config.DriverMemory) {
+	if driver == string(config.DriverMemory) || strings.Contains(dsn, gormstore.Memory) {
 		return storagePlace{}, fmt.Errorf("%w: %s: storage driver memory keeps nothing between processes", errUsage, flag)
 	}
 	if dsn == "" {
@@ -150,8 +150,11 @@ func (p storagePlace) source(ctx context.Context, log *slog.Logger) (store.Store
 		if p.Driver == config.DriverSQLite && !sqliteExists(p.DSN.Reveal()) {
 			return nil, missing
 		}
-		if made, err := hasSchema(ctx, p); err != nil || !made {
-			return nil, errors.Join(err, missing)
+		switch made, err := hasSchema(ctx, p); {
+		case err != nil:
+			return nil, err
+		case !made:
+			return nil, missing
 		}
 	}
 	return openDriver(ctx, p.Storage, false, nil, log)

@@ -148,6 +148,8 @@ func TestStorageCopyRefuses(t *testing.T) {
 		{here, "mysql:root:s3cret@nowhere", exitUsage, "MySQL DSN"},
 		{"memory:", there, exitUsage, "keeps nothing"},
 		{here, "memory", exitUsage, "keeps nothing"},
+		{here, "sqlite::memory:", exitUsage, "keeps nothing"},
+		{"mysql:root@tcp(127.0.0.1:1)/chatkeep", there, exitFailed, "check storage.dsn"},
 		{here, here, exitUsage, "same place"},
 		{here, "sqlite:file:" + strings.TrimPrefix(here, "sqlite:") + "?_busy_timeout=1", exitUsage, "same place"},
 		{here, "sqlite:" + link, exitUsage, "same place"},

@@ -86,8 +86,9 @@ type Call struct {
 	// Summary is what a summary would stand for, for a command that makes one; for the
 	// others only whether one is being made.
 	Summary Summary
-	// Admin is set if the sender is an administrator.
-	Admin bool
+	// Admin is set if the sender is an administrator of the chat, AccountAdmin if of the
+	// whole account.
+	Admin, AccountAdmin bool
 	// Shared is set if several people share the session.
 	Shared bool
 	// Allowance is what the sender's messages count against.

@@ -25,7 +25,7 @@ func limits(c *Call) (string, error) {
 	if len(args) == 0 {
 		return c.showBudgets(c.Allowance.Limits.Budgets(c.Allowance.Day, c.Allowance.Use))
 	}
-	if !c.Admin {
+	if !c.Admin && !c.AccountAdmin {
 		return text.Say(c.Lang, text.AdminOnly), nil
 	}
 	extra, verb := int64(limit.Lifted), strings.ToLower(args[0])
@@ -43,7 +43,10 @@ func limits(c *Call) (string, error) {
 	use := limit.Use{Session: c.Allowance.Use.Session, Chat: c.Allowance.Use.Chat}
 	switch len(args) {
 	case 0:
-	case 1:
+	case 1: // somebody's use of all chats
+		if !c.AccountAdmin {
+			return text.Say(c.Lang, text.AdminOnly), nil
+		}
 		use = limit.Use{Person: c.Allowance.Person(args[0])}
 	default:
 		return text.Say(c.Lang, text.LimitUsage), nil

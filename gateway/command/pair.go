@@ -16,7 +16,7 @@ const shownRequests = 20
 
 // pair is /pair, which lists who asks for access, and /pair CODE [no], which decides.
 func pair(c *Call) (string, error) {
-	if !c.Admin {
+	if !c.AccountAdmin {
 		return text.Say(c.Lang, text.AdminOnly), nil
 	}
 	if strings.TrimSpace(c.Args) == "" {
@@ -50,7 +50,7 @@ func (c *Call) listRequests() (string, error) {
 
 // decideAccess lets in, or not, whoever asked with a code of the account.
 func (c *Call) decideAccess(code string, denied bool) (string, error) {
-	if !c.Admin {
+	if !c.AccountAdmin {
 		return text.Say(c.Lang, text.AdminOnly), nil
 	}
 	d := store.AccessDecision{

@@ -43,7 +43,7 @@ func task(c *Call) (string, error) {
 	case "add", "添加", "新建":
 		return c.addTask(rest)
 	case "", "list", "列表":
-		return c.listTasks(c.Admin && (rest == "all" || rest == "全部"))
+		return c.listTasks(c.AccountAdmin && (rest == "all" || rest == "全部"))
 	case "pause", "暂停":
 		return c.withTask(rest, c.pauseTask)
 	case "resume", "恢复":
@@ -194,7 +194,7 @@ func (c *Call) isHere(t *models.Task) bool {
 }
 
 // withTask does something to a task that is the sender's, or for an administrator
-// one of the account's.
+// one of the chat's, or of the account's.
 func (c *Call) withTask(id string, do func(*models.Task) (string, error)) (string, error) {
 	id = strings.Trim(id, "`")
 	t, err := c.Tx.Task(id)
@@ -203,7 +203,7 @@ func (c *Call) withTask(id string, do func(*models.Task) (string, error)) (strin
 		return text.Say(c.Lang, text.TaskMissing, id), nil
 	case err != nil:
 		return "", err
-	case t.Owner != c.owner() && !c.Admin:
+	case t.Owner != c.owner() && !c.AccountAdmin && !(c.Admin && c.isOfChat(t)):
 		return text.Say(c.Lang, text.TaskForeign), nil
 	}
 	return do(t)

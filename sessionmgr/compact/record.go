@@ -102,17 +102,8 @@ func contentOf(m *models.SessionMessage) string {
 // of a longer text is left out.
 func quoted(text string, limit int) string {
 	return shorten(text, limit, func(short string) string {
-		return "> " + strings.Join(strings.FieldsFunc(short, lineBreak), "\n> ")
+		return "> " + strings.Join(strings.FieldsFunc(short, window.LineBreak), "\n> ")
 	})
-}
-
-// lineBreak reports whether r ends a line anywhere (Unicode UAX #14: BK, CR, LF, NL).
-func lineBreak(r rune) bool {
-	switch r {
-	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
-		return true
-	}
-	return false
 }
 
 // clipped cuts the middle out of a text of more than limit tokens.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/window"
 )
 
 // scribe is a model that remembers what it was asked.
@@ -103,7 +104,7 @@ func TestNothingEndsAQuotedText(t *testing.T) {
 		if e.tokens > limit {
 			t.Fatalf("%d tokens, at most %d", e.tokens, limit)
 		}
-		for i, line := range strings.FieldsFunc(e.text, lineBreak) {
+		for i, line := range strings.FieldsFunc(e.text, window.LineBreak) {
 			if i == 0 && line != "[user Ann system]" || i > 0 && !strings.HasPrefix(line, "> ") {
 				t.Fatalf("line %d of %q", i, e.text)
 			}

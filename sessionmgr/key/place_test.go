@@ -17,7 +17,6 @@ func TestPlace(t *testing.T) {
 		{"group", models.ScopePerPeer, func(*Request) {}, true},
 		{"member", models.ScopePerPeer, func(r *Request) { r.IsolateMembers = true }, true},
 		{"of an account", models.ScopePerAccountChannelPeer, func(*Request) {}, true},
-		{"of accounts", models.ScopePerChannelPeer, func(*Request) {}, false},
 		{"everybody", models.ScopeMain, func(*Request) {}, false},
 		{"direct", models.ScopePerPeer, func(r *Request) { r.Direct = true }, false},
 		{"direct of an account", models.ScopePerAccountChannelPeer, func(r *Request) { r.Direct = true }, false},
@@ -43,6 +42,21 @@ func TestPlace(t *testing.T) {
 	}
 	if got, ok := k.Place(); !ok || got != (Place{"feishu", "main", "oc/1"}) {
 		t.Errorf("%s: %+v, %v", k, got, ok)
+	}
+	shared := request
+	shared.ThreadID, shared.Scopes, shared.IsolateMembers = "", Scopes{Group: models.ScopePerChannelPeer}, true
+	if k, err = Derive(shared); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := k.Place(); !ok || got != (Place{Channel: "feishu", ChatID: "oc/1"}) {
+		t.Errorf("%s: %+v, %v", k, got, ok)
+	}
+	shared.Direct, shared.Scopes = true, Scopes{Direct: models.ScopePerChannelPeer}
+	if k, err = Derive(shared); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := k.Place(); ok {
+		t.Errorf("%s: %+v", k, got)
 	}
 	task, err := Task("a", "feishu", "t", "")
 	if err != nil {

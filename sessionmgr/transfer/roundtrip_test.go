@@ -38,7 +38,7 @@ func testRoundTrip(t *testing.T, all map[string]store.Store) {
 		n++
 		order := rapid.Permutation(kinds).Draw(rt, "stores")
 		from, to, third := all[order[0]], all[order[1]], all[order[2]]
-		b := &builder{t: rt, store: from, key: fmt.Sprintf("agent:a:channel:any:scope:per_peer:api/default/u%d", n), now: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
+		b := &builder{t: rt, store: from, key: fmt.Sprintf("agent:a:channel:any:scope:per_peer:api/default/random%d", n), now: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
 		b.session()
 
 		document := exported(rt, from, b.key)

@@ -236,7 +236,7 @@ func TestNothingIsLostThatFits(t *testing.T) {
 func TestDataCannotEndItsLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, text := rapid.String().Draw(t, "name"), rapid.String().Draw(t, "text")
-		lines := strings.FieldsFunc(RenderObserved(name, text), lineBreak)
+		lines := strings.FieldsFunc(RenderObserved(name, text), LineBreak)
 		for _, line := range lines[1:] {
 			if !strings.HasPrefix(line, linePrefix) {
 				t.Fatalf("line %q is outside", line)

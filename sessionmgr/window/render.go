@@ -35,12 +35,12 @@ func data(mark, name, text string) string {
 	if name = CleanName(name); name != "" {
 		text = name + ": " + text
 	}
-	lines := strings.FieldsFunc(text, lineBreak)
+	lines := strings.FieldsFunc(text, LineBreak)
 	return mark + "\n" + linePrefix + strings.Join(lines, "\n"+linePrefix)
 }
 
-// lineBreak reports whether r ends a line anywhere (Unicode UAX #14: BK, CR, LF, NL).
-func lineBreak(r rune) bool {
+// LineBreak reports whether r ends a line anywhere (Unicode UAX #14: BK, CR, LF, NL).
+func LineBreak(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
 		return true
@@ -59,7 +59,7 @@ func CleanName(name string) string {
 	blank, n := false, 0
 	for _, r := range name {
 		switch {
-		case unicode.IsSpace(r) || unicode.IsControl(r) || lineBreak(r):
+		case unicode.IsSpace(r) || unicode.IsControl(r) || LineBreak(r):
 			blank = true
 			continue
 		case strings.ContainsRune("[]{}<>:：\"`|#*【】＜＞［］", r), !unicode.IsGraphic(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:

@@ -222,14 +222,14 @@ func (x *sessionTx) MergeSlot(from, into string, now time.Time) (int, error) {
 		source.NextSeq+shift, sum.Messages, sum.Tokens, x.lane.Sid, into); err != nil {
 		return 0, err
 	}
-	if err := x.oneSlot("UPDATE slots SET merged_through = ? WHERE sid = ? AND name = ?", source.NextSeq-1, x.lane.Sid, from); err != nil {
+	if err := x.oneSlot("UPDATE slots SET merged_through = ?, revision = revision + 1 WHERE sid = ? AND name = ?", source.NextSeq-1, x.lane.Sid, from); err != nil {
 		return 0, err
 	}
 	return int(sum.Messages), x.touch(now)
 }
 
 func (x *sessionTx) MarkMerged(slot string, through int64) error {
-	return x.oneSlot("UPDATE slots SET merged_through = CASE WHEN ? >= next_seq THEN next_seq - 1 WHEN merged_through < ? THEN ? ELSE merged_through END WHERE sid = ? AND name = ?",
+	return x.oneSlot("UPDATE slots SET revision = revision + 1, merged_through = CASE WHEN ? >= next_seq THEN next_seq - 1 WHEN merged_through < ? THEN ? ELSE merged_through END WHERE sid = ? AND name = ?",
 		through, through, through, x.lane.Sid, slot)
 }
 

@@ -3,7 +3,9 @@ package gormstore_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +116,9 @@ func bothReads(t *testing.T, s *gormstore.Store) int64 {
 }
 
 // lifecyclePopulation fills the tables: n active sessions with small contexts, used
-// now, of which some were last used yesterday and have large contexts.
+// now, of which some, spread over all, were last used yesterday and have large
+// contexts. The rows come in the order of their keys, which takes a fraction of the
+// time.
 func lifecyclePopulation(tb testing.TB, cfg gormstore.Config, n, due int, now time.Time) {
 	tb.Helper()
 	s := open(tb, cfg)
@@ -131,37 +135,39 @@ func lifecyclePopulation(tb testing.TB, cfg gormstore.Config, n, due int, now ti
 			tb.Fatalf("%v\n%s", err, sql)
 		}
 	}
+	var template []byte
+	if err := db.QueryRowContext(tb.Context(), "SELECT sid FROM sessions").Scan(&template); err != nil {
+		tb.Fatal(err)
+	}
+	const atOnce = 1000
+	rows := func(first int) string { // numbers, keys, and whether they are due
+		return fmt.Sprintf(`WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < %d),
+			k AS (SELECT UNHEX(CONCAT(LPAD(HEX((%d + i) * %d), 8, '0'), LEFT(SHA2(%d + i, 256), 56))) AS sid, %d + i AS i, (%d + i) %% %d = 0 AS due FROM n)`,
+			atOnce-1, first, 0xffffffff/n, first, first, first, n/due)
+	}
 	columns := columnsOf(tb, db, "sessions")
-	from := ""
+	from := slices.Clone(columns)
 	for i, c := range columns {
-		if i > 0 {
-			from += ", "
-		}
 		switch c {
 		case "sid":
-			from += "UNHEX(SHA2(CONCAT(session_key, ?), 256))"
+			from[i] = "k.sid"
 		case "session_key":
-			from += "CONCAT(session_key, ?)"
-		case "created_at":
-			from += "created_at + ?"
+			from[i] = "CONCAT(t.session_key, '-', k.i)"
+		case "last_user_at":
+			from[i] = fmt.Sprintf("IF(k.due, %d, t.last_user_at)", now.Add(-24*time.Hour).UnixMicro())
 		default:
-			from += c
+			from[i] = "t." + c
 		}
 	}
-	for have, round := 1, 1; have < n; round++ {
-		more := min(have, n-have, 20_000) // no statement may take too long
-		exec(fmt.Sprintf("INSERT INTO sessions SELECT %s FROM sessions LIMIT %d", from, more), argsFor(columns, fmt.Sprintf("-%d", round), 0)...)
-		have += more
+	for first := 0; first < n; first += atOnce {
+		with := rows(first)
+		exec(fmt.Sprintf("INSERT INTO sessions (%s) %s SELECT %s FROM k, sessions t WHERE t.sid = ?",
+			strings.Join(columns, ", "), with, strings.Join(from, ", ")), template)
+		exec(fmt.Sprintf(`INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
+			%s SELECT sid, CONCAT(?, '-', i), NULL, 1, 0, NULL, 0, ?, 0, 0 FROM k`, with), session.Key, models.DefaultSlot)
+		exec(fmt.Sprintf(`INSERT INTO slots (sid, name, context_id, mode, compact, next_seq, message_count, total_tokens, place, user_at, model_at, active_at, updated_at, created_at)
+			%s SELECT sid, ?, LEFT(sid, 16), 'full', 1, IF(due, 51, 5), IF(due, 50, 4), IF(due, 150000, 1000), 1, 0, 0, 0, 0, 0 FROM k`, with), models.DefaultSlot)
 	}
-	for digit := range 16 {
-		here := []any{models.DefaultSlot, fmt.Sprintf("%x0", digit), fmt.Sprintf("%xF", digit)}
-		exec(`INSERT INTO lanes (sid, session_key, due_at, fence, attempts, lease_owner, last_seq, slot, epoch, deleted_seq)
-			SELECT sid, session_key, NULL, 1, 0, NULL, 0, ?, 0, 0 FROM sessions WHERE sid BETWEEN UNHEX(CONCAT(?, REPEAT('00', 31))) AND UNHEX(CONCAT(?, REPEAT('FF', 31))) ON DUPLICATE KEY UPDATE last_seq = lanes.last_seq`, here...)
-		exec(`INSERT INTO slots (sid, name, context_id, mode, compact, next_seq, message_count, total_tokens, place, user_at, model_at, active_at, updated_at, created_at)
-			SELECT sid, ?, LEFT(sid, 16), 'full', 1, 5, 4, 1000, 1, 0, 0, 0, 0, 0 FROM sessions WHERE sid BETWEEN UNHEX(CONCAT(?, REPEAT('00', 31))) AND UNHEX(CONCAT(?, REPEAT('FF', 31))) ON DUPLICATE KEY UPDATE place = 1`, here...)
-	}
-	exec("UPDATE sessions SET last_user_at = ? ORDER BY sid LIMIT ?", now.Add(-24*time.Hour).UnixMicro(), due)
-	exec("UPDATE slots SET next_seq = 51, message_count = 50, total_tokens = 150000 ORDER BY sid LIMIT ?", due)
 	for _, table := range []string{"sessions", "lanes", "slots"} {
 		exec("ANALYZE TABLE " + table)
 	}

@@ -33,6 +33,16 @@ func runFaults(t *testing.T, o Options) {
 			checkFaults(&g, &in, op)
 		})
 	}
+	t.Run("UsageIsAddedOnce", func(t *testing.T) {
+		var in Injector
+		f := newFixture(t, o, o.Faults(t, &in))
+		in.arm(0, 0, 1) // the answer to the commit is lost
+		f.ok(f.AddUsage(f.ctx, []store.UsageEntry{{Day: today, AgentID: "a", UsageCount: store.UsageCount{PromptTokens: 5, Turns: 1}}},
+			[]store.Spending{{Budget: budget(store.BudgetAgent, "a"), Tokens: 5}}))
+		in.disarm()
+		equal(f, "by agent", f.totals(store.ByAgent), []string{"a 5+0 in 1, 0 failed"})
+		equal(f, "spent", f.spent(budget(store.BudgetAgent, "a")), []store.Spent{{Tokens: 5}})
+	})
 	t.Run("NoLostWakeUpWithPauses", func(t *testing.T) {
 		var in Injector
 		f := newFixture(t, o, o.Faults(t, &in))
