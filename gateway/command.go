@@ -138,6 +138,32 @@ func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 	return nil, nil
 }
 
+// commandReads is what a command reads before its transaction.
+type commandReads struct {
+	notes   []*models.Note
+	history *command.History
+	summary *command.Summary
+}
+
+func (g *Gateway) readFor(ctx context.Context, cmd *command.Command, key, args string) (r commandReads, err error) {
+	if cmd.ReadsNotes {
+		if r.notes, err = g.store.Notes(ctx, key, models.MaxNotes); err != nil {
+			return r, err
+		}
+	}
+	if cmd.ReadsHistory {
+		if r.history, err = g.history(ctx, key, args); err != nil {
+			return r, err
+		}
+	}
+	if cmd.ReadsSummary {
+		r.summary, err = g.plannedSummary(ctx, key)
+		return r, err
+	}
+	r.summary = &command.Summary{Running: g.summaries.runs(key)}
+	return r, nil
+}
+
 // runCommand carries a command out, with its outcome and its answer in one commit.
 func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *models.Inbound, err error) {
 	env, err := decodeEnvelope(in)
@@ -157,23 +183,9 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	lang := langOf(chat, m)
 	account, _ := s.Chat(in.Channel, in.Account, "")
 
-	var notes []*models.Note
-	if cmd.ReadsNotes {
-		if notes, err = g.store.Notes(ctx, in.SessionKey, models.MaxNotes); err != nil {
-			return nil, err
-		}
-	}
-	var history *command.History
-	if cmd.ReadsHistory {
-		if history, err = g.history(ctx, in.SessionKey, env.Command.Args); err != nil {
-			return nil, err
-		}
-	}
-	summary := &command.Summary{Running: g.summaries.runs(in.SessionKey)}
-	if cmd.ReadsSummary {
-		if summary, err = g.plannedSummary(ctx, in.SessionKey); err != nil {
-			return nil, err
-		}
+	before, err := g.readFor(ctx, cmd, in.SessionKey, env.Command.Args)
+	if err != nil {
+		return nil, err
 	}
 	var call *command.Call
 	var rebound []string
@@ -186,7 +198,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 			Models: s.Agents[env.AgentID].models(), Roles: s.Roles, HelpText: s.Help[lang],
 			SenderName: m.Sender.Name, InboundID: in.ID, Operator: env.Operator, Decides: env.Decides, Allowance: s.allowance(in, env, now),
 			AccountAdmin: env.Operator != "" || account.Access.IsAdmin(append([]string{m.Sender.ID}, m.Sender.AltIDs...)...),
-			Admin:        env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: notes, History: history, Summary: *summary,
+			Admin:        env.Admin, Shared: env.Shared, StaticSlots: s.StaticSlots[env.AgentID], Notes: before.notes, History: before.history, Summary: *before.summary,
 		}
 		was, err := tx.Use(now)
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // the session may not have begun

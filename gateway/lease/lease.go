@@ -106,7 +106,7 @@ func (l *Lease) keep(ctx context.Context, renewed time.Time, done <-chan struct{
 		held, err := l.acquire(ctx, min(left, l.cfg.Time/3))
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // ended from outside: what the last renewal came to is nobody's business
 		case err == nil && held:
 			renewed, pause = asked, l.cfg.Time/3
 			continue

@@ -123,7 +123,7 @@ func TestDo(t *testing.T) {
 		both++
 		mu.Unlock()
 	}
-	if done, err := of(s, "two").Do(ctx, work, work); err != nil || !done || both != 2 {
+	if done, err := of(s, "two").Do(ctx, work, func(ctx context.Context) { work(ctx) }); err != nil || !done || both != 2 {
 		t.Errorf("done %t %d times: %v", done, both, err)
 	}
 	s.away.Store(true)

@@ -67,7 +67,7 @@ const (
 
 // Questions for approval, and answers of /approve.
 const (
-	ApprovalAsk         ID = "approval_ask" // tool, who asked, arguments, code, code, until
+	ApprovalAsk         ID = "approval_ask" // tool, who asked, arguments, code (twice), until
 	ApproveButton       ID = "approve_button"
 	DenyButton          ID = "deny_button"
 	ApprovedWords       ID = "approved_words" // tool

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,7 @@ func TestContextAfterACompaction(t *testing.T) {
 		must(err)
 		two, err := json.Marshal(again.Models())
 		must(err)
-		if string(one) != string(two) {
+		if !bytes.Equal(one, two) {
 			t.Fatal("the same state gives two contexts")
 		}
 	})
