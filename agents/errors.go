@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // ErrorKind says what can be done about an agent's failure.
@@ -31,6 +33,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Err is the cause.
 	Err error
+	// Usage is what the turn had cost by then, as far as it is known.
+	Usage models.Usage
 }
 
 // Error returns the cause behind its kind.

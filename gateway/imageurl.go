@@ -16,8 +16,13 @@ import (
 	"github.com/chatkeep/chatkeep/models"
 )
 
-// imageTimeout bounds fetching one picture.
-const imageTimeout = 30 * time.Second
+const (
+	// imageTimeout bounds fetching one picture.
+	imageTimeout = 30 * time.Second
+	// maxFetches bounds the pictures that are fetched for one call without a session,
+	// which may bring any number of messages.
+	maxFetches = 64
+)
 
 // WithImages sets the client that fetches pictures which callers name by their URL. It
 // must refuse addresses that nobody outside may reach. Without it URLs are passed on.
@@ -31,6 +36,9 @@ var (
 // fetchImage returns a picture as a data URL. One that is none yet is fetched; at most
 // limit bytes of it.
 func (g *Gateway) fetchImage(ctx context.Context, address string, limit int) (image string, size int, err error) {
+	if limit <= 0 {
+		return "", 0, adapters.ErrTooLarge
+	}
 	if strings.HasPrefix(address, "data:") {
 		size = base64.StdEncoding.DecodedLen(len(address))
 		if size > limit {
@@ -95,7 +103,7 @@ func (g *Gateway) withImages(ctx context.Context, messages []*models.SessionMess
 	if g.images == nil {
 		return messages
 	}
-	left := maxImages
+	left, fetches := maxImages, 0
 	out := make([]*models.SessionMessage, len(messages))
 	for i, m := range messages {
 		out[i] = m
@@ -105,6 +113,9 @@ func (g *Gateway) withImages(ctx context.Context, messages []*models.SessionMess
 		fetched := m.Clone()
 		fetched.Images = nil
 		for _, address := range m.Images {
+			if fetches++; fetches > maxFetches {
+				left = 0
+			}
 			image, size, err := g.fetchImage(ctx, address, left)
 			if err != nil {
 				g.log.Warn("picture could not be fetched", "error", err)

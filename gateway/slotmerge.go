@@ -26,7 +26,7 @@ const (
 
 // MergeSlot adds what is new in a slot to another one of the same session; Changed
 // counts the messages added. [slot.ErrReadonly] if the other one takes none,
-// [store.ErrConflict] if the slot was emptied while its summary was written.
+// [store.ErrConflict] if the slot was emptied or merged while its summary was written.
 func (g *Gateway) MergeSlot(ctx context.Context, key, from, into string, strategy MergeStrategy) (Change, error) {
 	switch {
 	case strategy != MergeMessages && strategy != MergeSummary:

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (g *Gateway) CreateTask(ctx context.Context, t *models.Task) (*TaskView, er
 
 // PrepareTask checks a task and sets its next time. What can never run is [store.ErrInvalid].
 func (g *Gateway) PrepareTask(t *models.Task) error {
-	if err := g.checkTask(t); err != nil {
+	if err := cmp.Or(g.checkTask(t), g.checkTaskOwner(t.Owner)); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	next, err := schedule.First(t, g.now())
@@ -147,6 +148,22 @@ func (g *Gateway) checkTask(t *models.Task) error {
 	}
 	_, err := schedule.NewTimes(t)
 	return err
+}
+
+// checkTaskOwner checks who is told of failures: a person of a configured account, or
+// none.
+func (g *Gateway) checkTaskOwner(owner string) error {
+	if owner == models.OwnerConfig || owner == models.OwnerAdmin {
+		return nil
+	}
+	channel, account, userID, ok := splitOwner(owner)
+	if ok && userID != "" && len(userID) <= models.MaxForeignID {
+		_, ok = g.settings.Load().Chat(channel, account, "")
+	}
+	if !ok {
+		return errors.New("owner must be admin, or a person as channel/account/userId")
+	}
+	return nil
 }
 
 func (g *Gateway) checkTaskTarget(d *models.TaskTarget) error {
@@ -194,7 +211,11 @@ func (g *Gateway) ChangeTask(ctx context.Context, id string, change func(*models
 		if err := change(t); err != nil {
 			return err
 		}
-		if err := g.checkTask(t); err != nil {
+		err := g.checkTask(t)
+		if err == nil && t.Owner != before.Owner {
+			err = g.checkTaskOwner(t.Owner)
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 		}
 		if sameTimes(before, t) {
@@ -203,7 +224,6 @@ func (g *Gateway) ChangeTask(ctx context.Context, id string, change func(*models
 		if t.At != nil && !t.At.After(g.now()) && !sameMoment(before.At, t.At) {
 			return fmt.Errorf("%w: %w", store.ErrInvalid, schedule.ErrPast)
 		}
-		var err error
 		t.NextRunAt, err = schedule.First(t, g.now())
 		return err
 	})

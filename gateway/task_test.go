@@ -57,6 +57,7 @@ func (r *rig) task(id string) *models.Task {
 }
 
 func TestTaskRunsOnTimeAndIsRemembered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).start()
 	task := r.scheduled("standup", nil)
 	run := r.ran("standup", 1)
@@ -79,6 +80,7 @@ func TestTaskRunsOnTimeAndIsRemembered(t *testing.T) {
 }
 
 func TestSilentTaskSendsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.mind.does(func(context.Context, *agents.Request) (*agents.Response, error) { return answer("  NO_REPLY\n"), nil })
 	r.start()
@@ -90,6 +92,7 @@ func TestSilentTaskSendsNothing(t *testing.T) {
 }
 
 func TestTaskFailuresGoToTheOwner(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.mind.does(func(context.Context, *agents.Request) (*agents.Response, error) {
 		return nil, &agents.Error{Kind: agents.Permanent, Err: errors.New("secret detail of the provider")}
@@ -114,6 +117,7 @@ func TestTaskFailuresGoToTheOwner(t *testing.T) {
 }
 
 func TestTaskIsRetriedWithinItsTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var calls atomic.Int64
 	r.mind.does(func(ctx context.Context, _ *agents.Request) (*agents.Response, error) {
@@ -132,6 +136,7 @@ func TestTaskIsRetriedWithinItsTimeout(t *testing.T) {
 }
 
 func TestTaskOverlappingItselfIsSkipped(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).start()
 	r.scheduled("long", func(t *models.Task) { t.At, t.Schedule, t.Prompt = nil, "@every 1s", hold })
 	r.running(hold)
@@ -159,6 +164,7 @@ func TestTaskOverlappingItselfIsSkipped(t *testing.T) {
 }
 
 func TestTaskToTheAPIChannelIsReadThere(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.known = func(channel string) bool { return channel == "api" }
 	r.start()
@@ -201,6 +207,7 @@ func TestTaskLatency(t *testing.T) {
 
 // A run has begun once a worker has it, not when it was put in line.
 func TestTaskHasStartedOnceItRuns(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.config.Workers = 2 // tasks use one of them
 	r.start()
@@ -233,6 +240,7 @@ func TestTaskHasStartedOnceItRuns(t *testing.T) {
 // The time of a run goes on while no process works on it: one that comes back to it has
 // what is left.
 func TestTaskTimeoutSpansTheDeathOfAProcess(t *testing.T) {
+	t.Parallel()
 	for name, began := range map[string]struct {
 		ago   time.Duration
 		state models.RunState
@@ -263,6 +271,7 @@ func TestTaskTimeoutSpansTheDeathOfAProcess(t *testing.T) {
 
 // An agent without a timeout is not bounded.
 func TestAgentWithoutTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	agent := r.settings.Agents["assistant"]
 	agent.Timeout = 0
@@ -278,6 +287,7 @@ func TestAgentWithoutTimeout(t *testing.T) {
 
 // Owners on the API channel find the notice in their own chat.
 func TestTaskOwnerOnTheAPIChannelIsTold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.known = func(channel string) bool { return channel == "api" }
 	r.mind.does(func(context.Context, *agents.Request) (*agents.Response, error) {
@@ -307,6 +317,7 @@ func TestTaskOwnerOnTheAPIChannelIsTold(t *testing.T) {
 // Tasks belong to people, not to a chat's memory: they outlive it. A run's own session
 // goes with the run.
 func TestTasksAndSessionsThatAreDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).start()
 	ctx := context.Background()
 	r.scheduled("job", func(t *models.Task) { t.At, t.Schedule, t.Session = nil, "0 0 1 1 *", models.TaskIsolated })
@@ -342,6 +353,7 @@ func TestTasksAndSessionsThatAreDeleted(t *testing.T) {
 }
 
 func TestTasksOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.make()
 	ctx := context.Background()
@@ -383,6 +395,7 @@ func TestTasksOfTheConfiguration(t *testing.T) {
 
 // What runs while its task is changed or taken out of the configuration goes on.
 func TestTasksOfTheConfigurationChangeWhileTheyRun(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).start()
 	ctx := context.Background()
 	build := func(prompt string) *models.Task {

@@ -36,6 +36,7 @@ func inDirect(m *adapters.Message) *adapters.Message {
 }
 
 func TestTaskCommands(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.chat.Access.Admins = []string{"boss"}
 	r.start()
@@ -92,6 +93,7 @@ func TestTaskCommands(t *testing.T) {
 // People see their own tasks and those of the chat they ask in, administrators those of
 // their account on demand; what is theirs is decided by their account and id alone.
 func TestWhoSeesAndChangesTasks(t *testing.T) {
+	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		t.Run(fmt.Sprint("isolateMembers ", apart), func(t *testing.T) {
 			r := newRig(t)
@@ -141,6 +143,7 @@ func TestWhoSeesAndChangesTasks(t *testing.T) {
 // On the API channel tasks are those of a user of the account. What others have is not
 // even there.
 func TestTaskCommandsOnTheAPIChannel(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.known = func(channel string) bool { return channel == "api" }
 	r.start()
@@ -188,6 +191,7 @@ func TestTaskCommandsOnTheAPIChannel(t *testing.T) {
 }
 
 func TestTasksOfAPersonAndAChatAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.make()
 	ctx := context.Background()

@@ -65,6 +65,7 @@ func guarded(t *testing.T, server *httptest.Server) *http.Client {
 }
 
 func TestTaskPostsToAURL(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cret"
 	server, got := newHook(t, http.StatusServiceUnavailable)
 	r := newRig(t)
@@ -103,6 +104,7 @@ func TestTaskPostsToAURL(t *testing.T) {
 // What a URL refuses is final, and nothing is posted anywhere else; what it puts off is
 // tried again, but not for ever.
 func TestTaskHookThatRefuses(t *testing.T) {
+	t.Parallel()
 	redirects, redirected := newHook(t, http.StatusTemporaryRedirect)
 	forbids, forbidden := newHook(t, http.StatusForbidden)
 	for name, c := range map[string]struct {
@@ -141,6 +143,7 @@ func TestTaskHookThatRefuses(t *testing.T) {
 // The last attempt that is allowed fails for good. A URL that is down is not forgotten
 // before.
 func TestTaskHookGivesUp(t *testing.T) {
+	t.Parallel()
 	server, got := newHook(t, http.StatusBadGateway, http.StatusBadGateway)
 	r := newRig(t)
 	r.settings.TaskHooks = guarded(t, server)
@@ -162,6 +165,7 @@ func TestTaskHookGivesUp(t *testing.T) {
 
 // A server that is not there is Unknown: it is tried again, and recognised by its id.
 func TestTaskHookWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1) > 1 {
@@ -186,6 +190,7 @@ func TestTaskHookWithoutAnAnswer(t *testing.T) {
 
 // Nothing is posted for a task that was deleted.
 func TestTaskHookOfADeletedTask(t *testing.T) {
+	t.Parallel()
 	server, got := newHook(t)
 	r := newRig(t)
 	r.settings.TaskHooks = guarded(t, server)

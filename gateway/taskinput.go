@@ -30,6 +30,7 @@ type TaskInput struct {
 	Until       json.RawMessage      `json:"until"`
 	MaxRuns     *int                 `json:"maxRuns"`
 	Paused      *bool                `json:"paused"`
+	Owner       *string              `json:"owner"`
 }
 
 // Apply changes a task; the id of one that is stored is not changed.
@@ -45,6 +46,7 @@ func (in *TaskInput) Apply(t *models.Task) error {
 	assign(&t.PauseAfter, in.PauseAfter)
 	assign(&t.MaxRuns, in.MaxRuns)
 	assign(&t.Paused, in.Paused)
+	assign(&t.Owner, in.Owner)
 	for _, d := range []struct {
 		name string
 		text *string
@@ -58,6 +60,9 @@ func (in *TaskInput) Apply(t *models.Task) error {
 			return fmt.Errorf("%w: %s needs a duration with a unit, such as 15s or 10m", store.ErrInvalid, d.name)
 		}
 		*d.into = span
+	}
+	if in.Owner != nil && *in.Owner == models.OwnerConfig {
+		return fmt.Errorf("%w: owner config is of the configuration's own tasks", store.ErrInvalid)
 	}
 	deliver := t.Deliver
 	for _, err := range []error{replace("at", &t.At, in.At), replace("until", &t.Until, in.Until), replace("deliver", &deliver, in.Deliver)} {

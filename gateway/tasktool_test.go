@@ -49,6 +49,7 @@ func (p *planner) respond(ctx context.Context, req *agents.Request) (*agents.Res
 // A model schedules for the person it answers, in the chat it answers in, and acts on
 // what is that person's there.
 func TestTaskTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	p := &planner{r: r}
 	r.mind.does(p.respond)
@@ -102,6 +103,7 @@ func TestTaskTool(t *testing.T) {
 
 // The run of a task makes no tasks, and ends none but itself.
 func TestTaskToolInARun(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.mind.does((&planner{r: r}).respond)
 	r.start()

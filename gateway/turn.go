@@ -271,6 +271,9 @@ func (r *turn) respond(ctx context.Context, request *agents.Request) (response *
 // agentFailed gives the chat one short text and the log the cause.
 func (r *turn) agentFailed(ctx context.Context, err error) *result {
 	kind := agents.KindOf(err)
+	if failure, ok := errors.AsType[*agents.Error](err); ok {
+		r.cost = failure.Usage
+	}
 	if errors.Is(context.Cause(ctx), errTurnTimeout) {
 		kind = agents.Timeout
 	}

@@ -165,8 +165,9 @@ type TaskRun struct {
 	State         RunState    `json:"state"`
 	DeliveryState RunDelivery `json:"deliveryState"`
 	SessionKey    string      `json:"sessionKey"`
-	Error         string      `json:"error"`
-	Tokens        int         `json:"tokens"`
+	// Error is why it failed, or why its answer could not be delivered.
+	Error  string `json:"error"`
+	Tokens int    `json:"tokens"`
 
 	// InboundID is the message that the run is in the inbox.
 	InboundID string `json:"-"`

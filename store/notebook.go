@@ -45,7 +45,7 @@ type NotebookTx interface {
 // bookkeeping: it neither extends nor ends idleness.
 type ContextTx interface {
 	// Generation is what [SessionContext].Generation is now: it changes when the slot is
-	// reset, restored, compacted, or loses messages. A job that worked from a context
+	// reset, restored, compacted, merged into another one, or loses messages. A job that worked from a context
 	// which was read before compares it before it calls Freeze or DropMessages.
 	Generation(slot string) (int64, error)
 	// Compact adds a summary that stands for everything up to and including the

@@ -89,21 +89,15 @@ func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, mo
 		window:   req.Window,
 		response: &agents.Response{},
 	}
-	if req.Decided != nil {
-		if err := l.resume(ctx, req.Decided); err != nil {
-			return nil, err
+	if err := l.run(ctx, req.Decided); err != nil {
+		if failure, ok := errors.AsType[*agents.Error](err); ok {
+			spent := *failure
+			spent.Usage = l.response.Usage
+			err = &spent
 		}
+		return nil, err
 	}
-	for range cfg.MaxRounds {
-		done, err := l.round(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			return l.response, nil
-		}
-	}
-	return l.conclude(ctx)
+	return l.response, nil
 }
 
 type loop struct {
@@ -115,6 +109,20 @@ type loop struct {
 	window   int                      // in tokens; zero: not known
 	over     int                      // how many tokens of them are beyond the window
 	response *agents.Response
+}
+
+func (l *loop) run(ctx context.Context, decided *agents.DecidedCall) error {
+	if decided != nil {
+		if err := l.resume(ctx, decided); err != nil {
+			return err
+		}
+	}
+	for range l.runner.cfg.MaxRounds {
+		if done, err := l.round(ctx); done || err != nil {
+			return err
+		}
+	}
+	return l.conclude(ctx)
 }
 
 // round asks the model and runs what it calls. It reports whether that was the answer.
@@ -138,15 +146,12 @@ func (l *loop) round(ctx context.Context) (bool, error) {
 }
 
 // conclude asks for an answer without tools.
-func (l *loop) conclude(ctx context.Context) (*agents.Response, error) {
+func (l *loop) conclude(ctx context.Context) error {
 	completion, err := l.ask(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := l.finish(completion.Message, FinishToolLimit); err != nil {
-		return nil, err
-	}
-	return l.response, nil
+	return l.finish(completion.Message, FinishToolLimit)
 }
 
 // finish takes the final answer, which must be in words: calls that a model makes

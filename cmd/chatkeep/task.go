@@ -100,7 +100,7 @@ func printTasks(cmd *cobra.Command, items []gateway.TaskView, next string) error
 }
 
 func newTaskAdd(f *flags) *cobra.Command {
-	var id, spec, at, zone, agent, session, missed, until string
+	var id, spec, at, zone, agent, session, missed, until, owner string
 	var target models.TaskTarget
 	var secretFile string
 	var grace, timeout time.Duration
@@ -133,7 +133,10 @@ func newTaskAdd(f *flags) *cobra.Command {
 				return err
 			}
 			return withControl(cmd, f, func(ctx context.Context, g *gateway.Gateway, _ store.Store) error {
-				t := g.NewTask(models.OwnerAdmin)
+				if owner == models.OwnerConfig {
+					return fmt.Errorf("%w: --owner config is of the configuration's own tasks", errUsage)
+				}
+				t := g.NewTask(owner)
 				t.ID, t.Schedule, t.Timezone, t.Prompt, t.AgentID = cmp.Or(id, t.ID), spec, cmp.Or(zone, t.Timezone), prompt, agent
 				t.Session, t.Missed, t.Grace, t.Timeout, t.MaxRuns = models.TaskSession(session), models.MissedPolicy(missed), grace, timeout, maxRuns
 				t.Retries, t.NotifyAfter, t.PauseAfter = retries, notifyAfter, pauseAfter
@@ -169,6 +172,7 @@ func newTaskAdd(f *flags) *cobra.Command {
 	flags.IntVar(&pauseAfter, "pause-after", 10, "failed runs in a row after which it is paused; 0: never")
 	flags.StringVar(&until, "until", "", "the last moment it may run")
 	flags.IntVar(&maxRuns, "max-runs", 0, "how often it runs at most; 0: no bound")
+	flags.StringVar(&owner, "owner", models.OwnerAdmin, "who is told of failures: channel/account/userId")
 	flags.StringVar(&target.Channel, "channel", "", "channel that the answer goes to")
 	flags.StringVar(&target.Account, "account", "", "account of the channel")
 	flags.StringVar(&target.ChatID, "chat", "", "group that the answer goes to")

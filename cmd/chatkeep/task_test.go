@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/chatkeep/chatkeep/adapters/dingtalk/dingtalktest"
 	"github.com/chatkeep/chatkeep/adapters/feishu/feishutest"
 	"github.com/chatkeep/chatkeep/agents/agenttest"
 	"github.com/chatkeep/chatkeep/internal/signature"
@@ -30,11 +31,11 @@ func (p *place) taskCommands(id string) {
 	t.Helper()
 	added := shown(t, p.must("task", "add", "--json", "--id", id, "--schedule", "0 9 * * 1-5", "--timezone", "Asia/Shanghai",
 		"--channel", "api", "--account", "default", "--user", "lin", "--retries", "1", "--notify-after", "2", "--pause-after", "4",
-		"--until", "2099-01-01T00:00:00+08:00", "--max-runs", "9", "--grace", "1m", "--timeout", "5m", "--missed", "skip", "--session", "isolated",
+		"--until", "2099-01-01T00:00:00+08:00", "--max-runs", "9", "--owner", "api/default/lin", "--grace", "1m", "--timeout", "5m", "--missed", "skip", "--session", "isolated",
 		"sum up yesterday"))
 	for name, want := range map[string]any{
 		"id": id, "schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai", "retries": 1.0, "notifyAfter": 2.0, "pauseAfter": 4.0, "maxRuns": 9.0,
-		"until": "2099-01-01T00:00:00+08:00", "grace": "1m0s", "timeout": "5m0s", "missed": "skip", "session": "isolated", "owner": "admin",
+		"until": "2099-01-01T00:00:00+08:00", "grace": "1m0s", "timeout": "5m0s", "missed": "skip", "session": "isolated", "owner": "api/default/lin",
 		"agent": "assistant", "paused": false, "prompt": "sum up yesterday", "lastRun": nil,
 	} {
 		if added[name] != want {
@@ -51,7 +52,7 @@ func (p *place) taskCommands(id string) {
 	if got := shown(t, p.must("task", "show", "--json", id)); got["id"] != id {
 		t.Errorf("show: %v", got)
 	}
-	list := decode[page[map[string]any]](t, p.must("task", "list", "--json", "--owner", "admin", "--limit", "500"))
+	list := decode[page[map[string]any]](t, p.must("task", "list", "--json", "--owner", "api/default/lin", "--limit", "500"))
 	if text := p.must("task", "list"); len(list.Items) == 0 || !strings.Contains(text, id) {
 		t.Errorf("lists are %v and %q", list, text)
 	}
@@ -119,6 +120,7 @@ func TestTaskAddRefuses(t *testing.T) {
 		"PROMPT is empty": append(at, " "), "0 to 10": append(at, "--retries", "11", "x"), "must not be negative": append(at, "--pause-after", "-1", "x"),
 		"exactly one of chatId": append(at, "--channel", "api", "--account", "default", "x"), "unknown account": append(at, "--channel", "feishu", "--account", "main", "--chat", "oc", "x"),
 		"begins with https": append(at, "--url", "file:///etc/passwd", "x"), "secret needs url": append(at, "--channel", "api", "--account", "default", "--user", "u", "--secret-file", p.config, "x"),
+		"owner must be": append(at, "--owner", "somebody", "x"), "--owner config": append(at, "--owner", "config", "x"),
 		"id needs": append(at, "--id", "a b", "x"), "terminal": append(at, "--channel", "cli", "--account", "cli", "--user", "u", "x"),
 	} {
 		r := p.command("", args...)
@@ -163,27 +165,75 @@ func TestTaskRunThatFails(t *testing.T) {
 	}
 }
 
-// Without a server the command itself sends the answer to the platform; what the
-// platform puts off is left to a server, and said so.
+// Without a server the command itself sends the answer, to any platform, group, person
+// and thread, and does not receive as a server does. What the platform does not take is
+// said, and kept with the run.
 func TestTaskRunDelivers(t *testing.T) {
-	platform, err := feishutest.New(feishutest.Options{})
+	feishu, err := feishutest.New(feishutest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer platform.Close()
-	platform.AddChat("oc_team", feishutest.Group, "Team")
-	p := newPlace(t, fmt.Sprintf("channels: {feishu: [{account: main, appId: %q, appSecret: %q, baseUrl: %q}]}\n",
-		feishutest.DefaultAppID, feishutest.DefaultAppSecret, platform.URL()))
-	p.must("task", "add", "--schedule", "0 0 1 1 *", "--id", "yearly", "--channel", "feishu", "--account", "main", "--chat", "oc_team", "happy new year")
-	p.command("", "task", "run", "yearly").wants(t, exitDone, "happy new year\n", "")
-	if run := p.taskRuns("yearly")[0]; run.DeliveryState != models.RunDeliveryDelivered {
-		t.Errorf("run %+v", run)
+	defer feishu.Close()
+	feishu.AddChat("oc_team", feishutest.Group, "Team")
+	first := feishu.Say(feishutest.Said{ChatID: "oc_team", From: "ou_lin", Text: "a topic"})
+	feishu.Say(feishutest.Said{ChatID: "oc_team", From: "ou_lin", Text: "in it", ReplyTo: first, InThread: true})
+	thread := ""
+	for _, m := range feishu.Messages("oc_team") {
+		thread = m.ThreadID
 	}
-	if seen := platform.Messages("oc_team"); len(seen) != 1 || !seen[0].FromBot || !strings.Contains(seen[0].Text, "happy new year") {
-		t.Errorf("the team sees %+v", seen)
+	ding, err := dingtalktest.New(dingtalktest.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if platform.Connections() != 0 {
+	defer ding.Close()
+	ding.AddChat(dingtalktest.Chat{ID: "cidTeam==", Title: "Team", Group: true})
+	ding.AddUser("lin", dingtalktest.User{StaffID: "emp1"})
+	p := newPlace(t, fmt.Sprintf(`channels:
+  feishu: [{account: main, appId: %q, appSecret: %q, baseUrl: %q}]
+  dingtalk: [{account: main, clientId: %q, clientSecret: %q, baseUrl: %q, oapiBaseUrl: %q}]
+`, feishutest.DefaultAppID, feishutest.DefaultAppSecret, feishu.URL(), ding.ClientID(), ding.ClientSecret(), ding.URL(), ding.URL()))
+	run := func(id string, target ...string) *models.TaskRun {
+		t.Helper()
+		p.must(append(append([]string{"task", "add", "--schedule", "0 0 1 1 *", "--id", id, "--account", "main"}, target...), "said by "+id)...)
+		r := p.command("", "task", "run", id)
+		if r.out != "said by "+id+"\n" {
+			t.Errorf("%s prints %q, %q", id, r.out, r.err)
+		}
+		return p.taskRuns(id)[0]
+	}
+	for id, target := range map[string][]string{
+		"group":  {"--channel", "feishu", "--chat", "oc_team"},
+		"thread": {"--channel", "feishu", "--chat", "oc_team", "--thread", thread},
+		"person": {"--channel", "feishu", "--user", "ou_lin"},
+		"ding":   {"--channel", "dingtalk", "--chat", "cidTeam=="},
+		"staff":  {"--channel", "dingtalk", "--user", "emp1"},
+	} {
+		if r := run(id, target...); r.DeliveryState != models.RunDeliveryDelivered {
+			t.Errorf("%s: %+v", id, r)
+		}
+	}
+	seen := map[string]int{}
+	for _, m := range feishu.FromBot() {
+		seen[strings.TrimPrefix(m.Text, "said by ")+" in "+m.ChatID+" "+m.ThreadID]++
+	}
+	for _, m := range ding.Shown() {
+		if m.User == "" {
+			seen[strings.TrimPrefix(m.Text, "said by ")+" in "+m.ChatID]++
+		}
+	}
+	for _, want := range []string{"group in oc_team ", "thread in oc_team " + thread, "ding in cidTeam=="} {
+		if seen[want] != 1 {
+			t.Errorf("%q is seen %d times", want, seen[want])
+		}
+	}
+	if thread == "" || len(seen) != 5 {
+		t.Errorf("people see %v", seen)
+	}
+	if feishu.Connections()+ding.Connections() != 0 {
 		t.Error("the command connected as a server does")
+	}
+	if r := run("nowhere", "--channel", "feishu", "--chat", "oc_unknown"); r.State != models.RunDone || r.DeliveryState != models.RunDeliveryFailed || r.Error == "" {
+		t.Errorf("to an unknown chat: %+v", r)
 	}
 }
 

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,14 @@ func TestTasks(t *testing.T) {
 		"bad target":   {"id": "x", "deliver": map[string]any{"channel": "feishu", "account": "main", "chatId": "oc"}},
 		"two targets":  {"id": "x", "deliver": map[string]any{"channel": "api", "account": "default", "chatId": "a", "userId": "b"}},
 		"file":         {"id": "x", "deliver": map[string]any{"url": "file:///etc/passwd"}},
+		"bad key":      {"id": "x", "deliver": map[string]any{"url": "https://example.com", "sekret": "x"}},
+		"no secret":    {"id": "x", "deliver": map[string]any{"url": "https://example.com", "secret": "[redacted]"}},
+		"no url":       {"id": "x", "deliver": map[string]any{"channel": "api", "account": "default", "chatId": "a", "secret": "x"}},
+		"retries":      {"id": "x", "retries": 11},
+		"negative":     {"id": "x", "pauseAfter": -1},
+		"too long":     {"id": "x", "timeout": "25h"},
+		"owner":        {"id": "x", "owner": "config"},
+		"no person":    {"id": "x", "owner": "mail/main/lin"},
 		"past":         {"id": "x", "schedule": "", "at": "2001-01-01T00:00:00Z"},
 		"unknown":      {"id": "x", "sorry": true},
 		"bad duration": {"id": "x", "grace": "soon"},
@@ -50,6 +59,16 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"schedule": "0 10 * * *"}).ok(); a.get("nextRuns").([]any)[0].(string)[10:] != "T10:00:00+08:00" {
+		t.Errorf("patched %s", a.body)
+	}
+	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"at": "2001-01-01T00:00:00Z"}); a.status != http.StatusBadRequest {
+		t.Errorf("patched into the past: %d %s", a.status, a.body)
+	}
+	a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{
+		"retries": 0, "notifyAfter": 1, "pauseAfter": 2, "maxRuns": 7, "until": "2099-01-01T00:00:00Z", "owner": "api/default/lin",
+	}).ok()
+	if a.get("retries") != 0.0 || a.get("notifyAfter") != 1.0 || a.get("pauseAfter") != 2.0 || a.get("maxRuns") != 7.0 ||
+		a.str("until") != "2099-01-01T00:00:00Z" || a.str("owner") != "api/default/lin" {
 		t.Errorf("patched %s", a.body)
 	}
 	if a := w.admin(http.MethodPost, "/tasks/standup/pause", nil).ok(); a.get("paused") != true || a.get("nextRunAt") != nil {
@@ -80,5 +99,37 @@ func TestTasks(t *testing.T) {
 	}
 	if a := w.admin(http.MethodGet, "/tasks/standup", nil); a.status != http.StatusNotFound || a.str("error", "code") != "task_not_found" {
 		t.Errorf("gone %d %s", a.status, a.body)
+	}
+}
+
+// A secret is kept and never shown; a task that was read may be written as it was.
+func TestTaskSecret(t *testing.T) {
+	w := newWorld(t, options{})
+	body := map[string]any{
+		"id": "hook", "schedule": "@every 1h", "timezone": "UTC", "prompt": "x", "agent": "assistant",
+		"deliver": map[string]any{"url": "https://example.com/in", "secret": "s3cret"},
+	}
+	made := w.admin(http.MethodPost, "/tasks", body)
+	if made.status != http.StatusCreated || strings.Contains(string(made.body), "s3cret") || made.str("deliver", "secret") != "[redacted]" {
+		t.Fatalf("%d %s", made.status, made.body)
+	}
+	secret := func() string {
+		task, err := w.store.Task(t.Context(), "hook")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task.Deliver.Secret
+	}
+	w.admin(http.MethodPatch, "/tasks/hook", map[string]any{"deliver": made.get("deliver"), "prompt": "y"}).ok()
+	if got := secret(); got != "s3cret" {
+		t.Errorf("the secret became %q", got)
+	}
+	moved := w.admin(http.MethodPatch, "/tasks/hook", map[string]any{"deliver": map[string]any{"url": "https://example.net/in", "secret": "[redacted]"}})
+	if moved.status != http.StatusBadRequest {
+		t.Errorf("the secret went to another url: %d %s", moved.status, moved.body)
+	}
+	w.admin(http.MethodPatch, "/tasks/hook", map[string]any{"deliver": map[string]any{"url": "https://example.net/in"}}).ok()
+	if got := secret(); got != "" {
+		t.Errorf("the secret is still %q", got)
 	}
 }

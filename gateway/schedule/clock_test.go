@@ -155,8 +155,7 @@ func TestEveryKeepsItsRhythmOverRestarts(t *testing.T) {
 		stop()
 		now.Advance(time.Duration(100+37*i) * time.Second)
 		s, stop = newStage(t, db, now, nil)
-		step := 7 * time.Minute
-		if newest := now.Now().Sub(start) / step * step; newest > 0 && (len(want) == 0 || want[len(want)-1] != newest) {
+		if newest := now.Now().Sub(start).Truncate(7 * time.Minute); newest > 0 && (len(want) == 0 || want[len(want)-1] != newest) {
 			want = append(want, newest)
 		}
 		s.wantRuns(want...)

@@ -212,7 +212,8 @@ func (p *phrase) takeDay(now time.Time) (namedDay, bool, error) {
 		monday := today.AddDate(0, 0, 7-(int(today.Weekday())+6)%7) // of the next week
 		return namedDay{date: monday.AddDate(0, 0, (weekday(m[2]+m[4])+6)%7)}, true, nil
 	}
-	year, month, dom, years := 0, 0, "", 0
+	var year, month, years int
+	var dom string
 	if m := p.take(isoDay); m != nil {
 		year, _ = strconv.Atoi(m[1])
 		month, _ = strconv.Atoi(m[2])

@@ -10,34 +10,29 @@ import (
 // number matches what [count] reads.
 const number = `(\d+|[一二两三四五六七八九十]{1,3})`
 
-var digits = map[rune]int{'一': 1, '二': 2, '两': 2, '三': 3, '四': 4, '五': 5, '六': 6, '七': 7, '八': 8, '九': 9}
+var digits = map[string]int{"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
 
 // count reads a number in figures, or in Chinese below a hundred.
-func count(text string) (int, bool) {
+func count(text string) (n int, ok bool) {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n, true
 	}
 	tens, ones, isTen := strings.Cut(text, "十")
 	if !isTen {
-		n, ok := digits[[]rune(text)[0]]
-		return n, ok && len([]rune(text)) == 1
+		n, ok = digits[text]
+		return n, ok
 	}
-	n := 10
+	n, ok = 10, true
 	if tens != "" {
-		d, ok := digits[[]rune(tens)[0]]
-		if !ok || len([]rune(tens)) > 1 {
-			return 0, false
-		}
-		n = 10 * d
+		n, ok = digits[tens]
+		n *= 10
 	}
-	if ones != "" {
-		d, ok := digits[[]rune(ones)[0]]
-		if !ok || len([]rune(ones)) > 1 {
-			return 0, false
-		}
-		n += d
+	if ok && ones != "" {
+		var one int
+		one, ok = digits[ones]
+		n += one
 	}
-	return n, true
+	return n, ok
 }
 
 // clockTime is a time of the day. The hour is 24 for a midnight that ends the day.
@@ -45,14 +40,14 @@ type clockTime struct{ hour, minute int }
 
 var (
 	atWord = regexp.MustCompile(`(?i)^at\b`)
-	// 18:00, 9:15 pm, 下午3:20
+	// colonTime matches 18:00, 9:15 pm and 下午3:20.
 	colonTime = regexp.MustCompile(`(?i)^` + halfDay + `?(\d{1,2})[:：](\d{2})(?:\s*([ap])\.?m\b\.?)?`)
-	// 9am
+	// meridiem matches 9am.
 	meridiem = regexp.MustCompile(`(?i)^(\d{1,2})\s*([ap])\.?m\b\.?`)
-	// 9点, 下午3点半, 九点一刻
+	// chineseTime matches 9点, 下午3点半 and 九点一刻.
 	chineseTime = regexp.MustCompile(`^` + halfDay + `?\s*` + number + `\s*[点點时時][钟鐘]?(?:(半)|([一三])刻|` + number + `\s*分|(\d{2}|[二三四五]十[一二三四五六七八九]?))?`)
 	namedTime   = regexp.MustCompile(`(?i)^(?:(noon)|(midnight))\b`)
-	// 9, which is a time only behind at
+	// bareHour matches 9, which is a time only behind at.
 	bareHour = regexp.MustCompile(`^(\d{1,2})(?:\s|$)`)
 )
 

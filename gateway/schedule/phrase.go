@@ -126,7 +126,7 @@ func repeated(p *phrase, _ time.Time) (*Draft, error) {
 		if !ok {
 			return nil, ErrPhrase
 		}
-		return checked("@every " + d.String())
+		return checked("@every " + written(d))
 	}
 	if m := p.take(everyUnit); m != nil {
 		switch {
@@ -155,11 +155,11 @@ func afterwards(p *phrase, now time.Time) (*Draft, error) {
 	if p.take(afterHalf) != nil {
 		return at(now.Add(30 * time.Minute)), nil
 	}
-	n, unit := "1", ""
+	var n, unit string
 	if m := p.take(after); m != nil {
 		n, unit = m[1], m[2]+m[3]
 	} else if m := p.take(afterUnit); m != nil {
-		unit = m[1]
+		n, unit = "1", m[1]
 	} else {
 		return nil, nil
 	}
@@ -171,6 +171,18 @@ func afterwards(p *phrase, now time.Time) (*Draft, error) {
 		return at(now.AddDate(0, 0, days)), nil // the same time of that day
 	}
 	return at(now.Add(d)), nil
+}
+
+// written is a span without the parts that are zero: 10m, not 10m0s.
+func written(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
 }
 
 func at(t time.Time) *Draft { return &Draft{At: &t} }

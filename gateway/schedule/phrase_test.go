@@ -2,6 +2,8 @@ package schedule_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -34,17 +36,17 @@ func TestReadRepeating(t *testing.T) {
 		`“0 9 * * 1-5” 总结昨天`:              "0 9 * * 1-5 | 总结昨天",
 		`0 9 * * 1-5 总结昨天`:                "0 9 * * 1-5 | 总结昨天",
 		`*/5 * * JAN MON look`:            "*/5 * * JAN MON | look",
-		"every 10m check the build":       "@every 10m0s | check the build",
+		"every 10m check the build":       "@every 10m | check the build",
 		"every 1h30m look":                "@every 1h30m | look",
-		"Every 2 hours stretch":           "@every 2h0m0s | stretch",
+		"Every 2 hours stretch":           "@every 2h | stretch",
 		"@every 45s ping":                 "@every 45s | ping",
 		"every hour look":                 "@every 1h | look",
 		"every minute look":               "@every 1m | look",
 		"every half hour look":            "@every 30m | look",
 		"hourly look":                     "@every 1h | look",
-		"每10分钟 看看":                        "@every 10m0s | 看看",
-		"每隔2小时喝水":                         "@every 2h0m0s | 喝水",
-		"每两个小时喝水":                         "@every 2h0m0s | 喝水",
+		"每10分钟 看看":                        "@every 10m | 看看",
+		"每隔2小时喝水":                         "@every 2h | 喝水",
+		"每两个小时喝水":                         "@every 2h | 喝水",
 		"每小时喝水":                           "@every 1h | 喝水",
 		"每半小时喝水":                          "@every 30m | 喝水",
 		"每分钟看看":                           "@every 1m | 看看",
@@ -201,4 +203,24 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q: %+v", text, d)
 		}
 	})
+}
+
+// What docs/tasks.md says of each phrase is what is understood, in both languages.
+func TestDocumentedPhrases(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| `([^`]+) (?:TEXT|内容)` \\| `([^`]+)` \\|")
+	for _, name := range []string{"tasks.md", "tasks.zh.md"} {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := row.FindAllStringSubmatch(string(text), -1)
+		for _, m := range rows {
+			if got := said(t, m[1]+" x"); got != m[2]+" | x" {
+				t.Errorf("%s: %q is %q, not %q", name, m[1], got, m[2])
+			}
+		}
+		if len(rows) < 15 {
+			t.Errorf("%s has %d phrases", name, len(rows))
+		}
+	}
 }

@@ -158,7 +158,8 @@ func (p *passing) unused(t *tx, free []laneRow) ([]laneRow, error) {
 
 // stillDue returns those of the locked lanes whose sessions are still due, and how
 // many are not in the range any more. Sessions whose slots know of a later use take
-// it over, so that the index does not find them again.
+// it over, so that the index does not find them again. Slots are ahead by [userLag] at
+// most: for what was not used for longer they are not looked at.
 func (p *passing) stillDue(t *tx, r dueRange, free []laneRow) (still []laneRow, moved int, err error) {
 	if len(free) == 0 {
 		return nil, 0, nil
@@ -170,9 +171,10 @@ func (p *passing) stillDue(t *tx, r dueRange, free []laneRow) (still []laneRow, 
 		RestoredAt int64
 	}
 	if _, err := t.find(&rows, `SELECT e.sid, COALESCE(e.last_user_at, e.created_at) AS used_at, COALESCE(e.restored_at, 0) AS restored_at,
-			COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = e.sid), 0) AS user_at
+			CASE WHEN COALESCE(e.last_user_at, e.created_at) < ? THEN 0
+				ELSE COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = e.sid), 0) END AS user_at
 		FROM sessions e WHERE e.state = ? AND e.pinned = ? AND e.sid IN `+values(1, len(free)),
-		append([]any{string(r.state), r.pinned}, sidsOf(free)...)...); err != nil {
+		append([]any{p.before - userLag.Microseconds(), string(r.state), r.pinned}, sidsOf(free)...)...); err != nil {
 		return nil, 0, err
 	}
 	const left, stays, due = 0, 1, 2

@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -32,13 +33,15 @@ type runRow struct {
 	Waiting   int
 	Refused   int
 	Delivered int
+	Refusal   sql.NullString // why one was refused
 }
 
 const (
 	runColumns = `r.id, r.task_id, r.scheduled_at, r.started_at, r.inbound_id, r.session_key, r.state, r.delivery_state, r.finished_at, r.error, r.tokens,
 		i.state AS in_state, i.code AS in_code, i.error AS in_error, i.finished_at AS in_finished, i.reply AS in_reply,
 		` + countDeliveries + `('pending', 'sending')) AS waiting, ` + countDeliveries + `('failed', 'dead')) AS refused, ` +
-		countDeliveries + `('delivered')) AS delivered`
+		countDeliveries + `('delivered')) AS delivered,
+		(SELECT MAX(d.error) FROM deliveries d WHERE r.inbound_id <> '' AND d.inbound_id = r.inbound_id AND d.state IN ('failed', 'dead')) AS refusal`
 	countDeliveries = `(SELECT COUNT(*) FROM deliveries d WHERE r.inbound_id <> '' AND d.inbound_id = r.inbound_id AND d.state IN `
 	fromRuns        = ` FROM task_runs r LEFT JOIN inbound i ON i.id = r.inbound_id`
 )
@@ -88,6 +91,7 @@ func (r *runRow) model() (*models.TaskRun, error) {
 		m.DeliveryState = models.RunDeliveryPending
 	case r.Refused > 0:
 		m.DeliveryState = models.RunDeliveryFailed
+		m.Error = cmp.Or(m.Error, r.Refusal.String)
 	case r.Delivered > 0:
 		m.DeliveryState = models.RunDeliveryDelivered
 	}

@@ -9,10 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
+
+// markLife is far longer than all tries of a transaction take.
+const markLife = time.Hour
 
 // costs is what is written to a message's row about what its turn cost: a line.
 func costs(e *store.UsageEntry) (string, error) {
@@ -32,7 +36,17 @@ func (s *Store) AddUsage(ctx context.Context, entries []store.UsageEntry, spendi
 	if c.err != nil {
 		return wrap("add usage", c.err)
 	}
+	// No row of its own says that it was counted: a notice does, for as long as a lost
+	// answer to the commit may make it run again.
+	mark, until := hash("usage", models.NewID("use")), micros(s.now().Add(markLife))
 	return s.write(ctx, "add usage", func(t *tx) error {
+		_, err := t.exec("INSERT INTO notices (key_hash, ends_at) VALUES (?, ?)", mark, until)
+		if duplicate(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		if err := addTotals(t, entries); err != nil {
 			return err
 		}
