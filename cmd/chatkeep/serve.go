@@ -65,6 +65,10 @@ func serve(ctx context.Context, path string, cfg *config.Config, logTo io.Writer
 }
 
 func (a *app) serve(ctx context.Context, path string, level *slog.LevelVar) error {
+	// Before anybody can know that this process is there: an early hangup would end it.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	if err := a.gateway.SyncTasks(ctx, configuredTasks(a.cfg.Load(), a.gateway)); err != nil {
 		return fmt.Errorf("tasks of the configuration: %w", err)
 	}
@@ -86,7 +90,7 @@ func (a *app) serve(ctx context.Context, path string, level *slog.LevelVar) erro
 	}
 	group.Go(func() error { return a.gateway.Run(groupCtx) })
 	group.Go(func() error {
-		a.reloadOnHangup(groupCtx, path, level)
+		a.reloadOnHangup(groupCtx, hangups, path, level)
 		return nil
 	})
 	group.Go(func() error {
@@ -169,10 +173,7 @@ func (a *app) handlers() *httpapi.Server {
 }
 
 // reloadOnHangup reads the configuration again at SIGHUP and applies what is safe.
-func (a *app) reloadOnHangup(ctx context.Context, path string, level *slog.LevelVar) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func (a *app) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, path string, level *slog.LevelVar) {
 	for {
 		select {
 		case <-ctx.Done():
