@@ -39,7 +39,7 @@ type Task struct {
 	Deliver *Deliver `json:"deliver,omitzero"`
 	Missed  Missed   `json:"missed"`
 	Grace   Duration `json:"grace"`
-	// Timeout bounds the whole run, retries included; 0s: none.
+	// Timeout bounds the whole run, retries included; more than 0s.
 	Timeout Duration `json:"timeout"`
 	// Retries is how often a failed attempt is repeated within the timeout.
 	Retries int `json:"retries"`

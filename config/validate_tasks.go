@@ -29,8 +29,8 @@ func (k *checker) tasks() {
 		if t.Grace.Std() > models.MaxTaskSpan {
 			k.fail(path+".grace", "must be 24h or less")
 		}
-		if t.Timeout.Std() > models.MaxTaskSpan {
-			k.fail(path+".timeout", "must be 24h or less")
+		if t.Timeout <= 0 || t.Timeout.Std() > models.MaxTaskSpan {
+			k.fail(path+".timeout", "must be more than 0s and at most 24h")
 		}
 		if t.Retries > models.MaxTaskRetries {
 			k.fail(path+".retries", "must be %d or less", models.MaxTaskRetries)

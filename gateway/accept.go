@@ -258,10 +258,7 @@ func (a *acceptance) classify(row *models.Inbound, env *envelope, refusedWord bo
 // limit keeps to what one message may hold. A caller is told; a platform would only
 // send the message again, so there its sender is, and the beginning of it is stored.
 func (a *acceptance) limit(row *models.Inbound, env *envelope) error {
-	limit, n := a.settings.MaxInboundBytes, len(env.Message.Text)
-	if limit <= 0 {
-		limit = models.MaxContent
-	}
+	limit, n := a.settings.inboundBytes(), len(env.Message.Text)
 	if n <= limit {
 		if env.fits() {
 			return nil
@@ -443,7 +440,7 @@ func (a *acceptance) sayRefused(in *models.Inbound) {
 		if len(notices) == 0 {
 			return
 		}
-		if _, err := a.g.store.Enqueue(ctx, notices, "refused\x00"+in.ID, nil); err != nil {
+		if _, err := a.g.store.Enqueue(ctx, notices, store.Once{Key: "refused\x00" + in.ID}, nil); err != nil {
 			a.g.log.Warn("notice could not be stored", "inbound", in.ID, "error", err)
 		}
 		a.g.outbox.nudge()

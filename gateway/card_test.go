@@ -10,6 +10,7 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // withOpenCard lets a replica stop in the middle of a turn whose card is shown.
@@ -97,7 +98,7 @@ func TestDeliveryToAnAccountThatIsGoneIsGivenUp(t *testing.T) {
 		ID: models.NewID("dlv"), Channel: "chat", Account: "gone", Target: models.Target{ChatID: "group"}, Text: "hello",
 		State: models.DeliveryPending, Kind: models.DeliveryPush, Part: 1, Parts: 1, CreatedAt: time.Now().Add(-time.Hour),
 	}
-	if _, err := r.store.Enqueue(context.Background(), []*models.Delivery{lost}, "", nil); err != nil {
+	if _, err := r.store.Enqueue(context.Background(), []*models.Delivery{lost}, store.Once{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.start()

@@ -92,7 +92,7 @@ func (g *Gateway) tell(ctx context.Context, notices []*models.Delivery, once ...
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
-	if _, err := g.store.Enqueue(bounded, notices, "notice\x00"+strings.Join(once, "\x00"), nil); err != nil {
+	if _, err := g.store.Enqueue(bounded, notices, store.Once{Key: "notice\x00" + strings.Join(once, "\x00")}, nil); err != nil {
 		g.log.Error("a notice could not be stored", "inbound", notices[0].InboundID, "error", err)
 		return
 	}

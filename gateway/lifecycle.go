@@ -20,6 +20,10 @@ const (
 	// database busy, and compactWorkers those that wait for a model.
 	pruneWorkers   = 8
 	compactWorkers = 4
+	// pruneAfter is how many messages a slot gets before the job looks at it again, however
+	// many are left as they are: the store's index counts in eights, so that whatever it
+	// finds is looked at, marked, and not found again.
+	pruneAfter = 8
 	// slotGone is the reason of a slot that was deleted meanwhile, slotOrphaned of one
 	// whose agent is not configured any more.
 	slotGone     = "gone"
@@ -33,7 +37,7 @@ func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 			Name: lifecycle.Prune, Workers: pruneWorkers,
 			Off: func() string { return offUnless(g.settings.Load().Pruning.Enabled, "session.pruning.enabled") },
 			Candidates: func(ctx context.Context, after string, limit int) ([]store.SlotSize, string, error) {
-				return g.store.PruneCandidates(ctx, g.settings.Load().Pruning.KeepRecent, after, limit)
+				return g.store.PruneCandidates(ctx, pruneAfter, after, limit)
 			},
 			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
 				p, err := g.Prune(ctx, slot.SessionKey, slot.Slot, dryRun)

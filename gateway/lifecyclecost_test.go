@@ -46,7 +46,7 @@ func TestPassesCostWhatIsDue(t *testing.T) {
 		}
 		r.store = s
 		r.load(dsn, n, due)
-		r.settings.Pruning = prune.Settings{Enabled: true, Mode: prune.ModeSoft, KeepRecent: 10, MaxResultSize: 2000, SaveToolCalls: true, KeepToolCalls: 5}
+		r.settings.Pruning = prune.Settings{Enabled: true, Mode: prune.ModeSoft, KeepRecent: 4, MaxResultSize: 2000, SaveToolCalls: true, KeepToolCalls: 5}
 		r.settings.Lifecycle = lifecycle.Settings{IdleTimeout: 24 * time.Hour, ArchiveAfter: time.Hour, TTL: 36 * time.Hour, Location: time.UTC}
 		r.make()
 		for _, job := range []string{lifecycle.Prune, lifecycle.Idle, lifecycle.Archive, lifecycle.Expire} {
@@ -95,7 +95,7 @@ func (r *rig) load(dsn string, n, due int) {
 				at := now.Add(-48 * time.Hour)
 				s := session(i, at)
 				var messages []*models.SessionMessage
-				for n := range 12 {
+				for n := range 3 {
 					messages = append(messages, lookedUp(at, n)...)
 				}
 				if err := r.store.AppendMessages(ctx, s.Key, messages); err != nil {
@@ -123,7 +123,7 @@ func lookedUp(at time.Time, n int) []*models.SessionMessage {
 	out := []*models.SessionMessage{
 		{Role: models.RoleUser, Content: "what about it"},
 		{Role: models.RoleAssistant, ToolCalls: []models.ToolCall{call}},
-		{Role: models.RoleTool, ToolCallID: call.ID, Content: strings.Repeat("what was found\n", 400)},
+		{Role: models.RoleTool, ToolCallID: call.ID, Content: strings.Repeat("what was found\n", 200)},
 		{Role: models.RoleAssistant, Content: "this is what I found"},
 	}
 	for _, m := range out {

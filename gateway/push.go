@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
@@ -12,23 +13,30 @@ import (
 
 // Push is a message from outside that is sent into a chat.
 type Push struct {
-	Channel        string
-	Account        string
-	Target         models.Target
-	Text           string
+	Channel string
+	Account string
+	Target  models.Target
+	Text    string
+	// IdempotencyKey makes a repeat be sent once; with another target or text it is
+	// [store.ErrConflict]. Empty: every push is another one.
 	IdempotencyKey string
 	// Remember makes the text part of the chat's session once it is delivered.
 	Remember bool
 }
 
-// Push stores a message for sending and returns the ids of its pieces.
+// Push stores a message for sending and returns the ids of its pieces. A text longer
+// than a message may be is [store.ErrTooLarge].
 func (g *Gateway) Push(ctx context.Context, m Push) ([]string, error) {
 	if m.Channel == key.ChannelTask || g.sender(m.Channel, m.Account) == nil {
 		return nil, fmt.Errorf("%w: %s/%s", ErrUnknownAccount, m.Channel, m.Account)
 	}
 	p := outgoing{channel: m.Channel, account: m.Account, target: m.Target, text: m.Text}
+	if limit := g.settings.Load().inboundBytes(); len(m.Text) > limit {
+		return nil, fmt.Errorf("push: %w: a message of %d bytes, at most %d are allowed", store.ErrTooLarge, len(m.Text), limit)
+	}
 	if m.IdempotencyKey != "" {
-		p.dedup = "push\x00" + m.Channel + "\x00" + m.Account + "\x00" + m.IdempotencyKey
+		said := []string{m.Channel, m.Account, m.Target.ChatID, m.Target.UserID, m.Target.ThreadID, m.Text}
+		p.once = store.Once{Key: "push\x00" + m.IdempotencyKey, Fingerprint: strings.Join(said, "\x00")}
 	}
 	if err := g.knownChat(ctx, &p); err != nil {
 		return nil, fmt.Errorf("push: %w", err)

@@ -45,7 +45,7 @@ func (g *Gateway) SendFromTurn(ctx context.Context, m TurnMessage) error {
 	if refused {
 		return ErrWordRefused
 	}
-	p := outgoing{dedup: "tool\x00" + m.Key, text: said}
+	p := outgoing{once: store.Once{Key: "tool\x00" + m.Key}, text: said}
 	if m.Chat != "" {
 		err = g.toChat(ctx, &p, m.Chat)
 	} else {
@@ -63,8 +63,7 @@ type outgoing struct {
 	channel, account string
 	target           models.Target
 	text             string
-	// dedup, if not empty, makes a repeat be sent once.
-	dedup string
+	once             store.Once
 	// session is where the text is remembered once it is delivered; nil: nowhere.
 	// background makes it background of the chat instead.
 	session    *models.Session
@@ -149,7 +148,7 @@ func (g *Gateway) send(ctx context.Context, p *outgoing) ([]string, error) {
 			return nil, err
 		}
 	}
-	fresh, err := g.store.Enqueue(ctx, all, p.dedup, p.session)
+	fresh, err := g.store.Enqueue(ctx, all, p.once, p.session)
 	if err != nil {
 		return nil, err
 	}

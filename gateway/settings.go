@@ -62,6 +62,9 @@ type Settings struct {
 	// TaskHooks posts tasks' answers to URLs; nil: it cannot. It must refuse addresses that
 	// nobody outside may reach, and follow no redirects.
 	TaskHooks *http.Client
+	// CheckTaskURL refuses the URL of a new task that can be known to lead where TaskHooks
+	// does not go; nil: none.
+	CheckTaskURL func(url string) error
 	// Lifecycle says when sessions that nobody uses change, and when the jobs run.
 	Lifecycle lifecycle.Settings
 	// Roles are the prompts that /role offers.
@@ -150,4 +153,12 @@ type Queue struct {
 type Observed struct {
 	MaxMessages int
 	MaxAge      time.Duration
+}
+
+// inboundBytes is how long the text of one message may be.
+func (s *Settings) inboundBytes() int {
+	if s.MaxInboundBytes <= 0 {
+		return models.MaxContent
+	}
+	return s.MaxInboundBytes
 }

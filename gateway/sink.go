@@ -79,7 +79,7 @@ func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
 	}
 	texts := s.adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})
 	dedup := "welcome\x00" + proto.Channel + "\x00" + proto.Account + "\x00" + e.ID
-	if _, err := s.g.store.Enqueue(ctx, pieces(proto, texts...), dedup, nil); err != nil {
+	if _, err := s.g.store.Enqueue(ctx, pieces(proto, texts...), store.Once{Key: dedup}, nil); err != nil {
 		return err
 	}
 	s.g.outbox.nudge()

@@ -306,7 +306,7 @@ func TestTaskOwnerOnTheAPIChannelIsTold(t *testing.T) {
 		}
 		return len(messages) > 0
 	})
-	if len(messages) != 1 || !strings.Contains(messages[0].Content, "report has failed 1 times") || strings.Contains(messages[0].Content, "secret") {
+	if len(messages) != 1 || !strings.Contains(messages[0].Content, "report has failed. (E-") || strings.Contains(messages[0].Content, "secret") {
 		t.Errorf("lin reads %q", messages[0].Content)
 	}
 	if _, err := r.store.Session(context.Background(), "agent:assistant:channel:any:scope:per_peer:api/main/group/team"); !errors.Is(err, store.ErrNotFound) {
@@ -421,5 +421,30 @@ func TestTasksOfTheConfigurationChangeWhileTheyRun(t *testing.T) {
 	r.until("the run's answer is there", func() bool { return slices.Contains(r.platform.where(), "group/: re: "+hold) })
 	if _, err := r.store.Task(ctx, "job"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the task is there: %v", err)
+	}
+}
+
+// An account that is missing for a while, or on one replica, pauses nothing: the answer
+// waits for it.
+func TestTaskToAnAccountThatIsNotHere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := true
+	r.known = func(string) bool { return known }
+	r.make()
+	r.scheduled("job", func(t *models.Task) {
+		t.At, t.Schedule, t.Deliver = nil, "0 0 1 1 *", &models.TaskTarget{Channel: "mail", Account: "main", ChatID: "team"}
+	})
+	known = false
+	r.start()
+	if _, err := r.gateway.RunTask(context.Background(), "job"); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the answer waits", func() bool {
+		d := r.deliveries()
+		return len(d) == 1 && d[0].State == models.DeliveryPending && d[0].Error == "the account is not configured here"
+	})
+	if r.task("job").Paused {
+		t.Error("it is paused")
 	}
 }

@@ -39,11 +39,12 @@ type Focus struct {
 	SummaryOverride string `json:"summaryOverride,omitempty"`
 }
 
-// SlotSource tells a slot's origin.
+// SlotSource tells a slot's origin. ParentID and Strategy are those of a derived slot,
+// else empty.
 type SlotSource struct {
 	Kind     SlotSourceKind `json:"kind"`
-	ParentID string         `json:"parentId,omitempty"`
-	Strategy DeriveStrategy `json:"strategy,omitempty"`
+	ParentID string         `json:"parentId"`
+	Strategy DeriveStrategy `json:"strategy"`
 }
 
 // Budget bounds the parts of a slot's context, in tokens. Auto derives the parts

@@ -19,12 +19,12 @@ type TargetClaim struct {
 
 // Outbox sends messages, in order per target.
 type Outbox interface {
-	// Enqueue stores deliveries that belong to no turn: pushes. With a non-empty
-	// dedupKey it happens once; a repeat returns false and the first delivery's id in
-	// deliveries[0].ID. With remember set the texts are appended to the session (as
+	// Enqueue stores deliveries that belong to no turn: pushes. With a key in once it
+	// happens once; a repeat returns false and the first delivery's id in
+	// deliveries[0].ID, or [ErrConflict] if it has another fingerprint. With remember set the texts are appended to the session (as
 	// assistant messages of the current slot) when they are delivered; those with an
 	// Observed payload become observed messages of the session's lane instead.
-	Enqueue(ctx context.Context, deliveries []*models.Delivery, dedupKey string, remember *models.Session) (bool, error)
+	Enqueue(ctx context.Context, deliveries []*models.Delivery, once Once, remember *models.Session) (bool, error)
 	// ClaimTargets claims up to limit targets that have something to send now.
 	ClaimTargets(ctx context.Context, c ClaimRequest, limit int) ([]TargetClaim, error)
 	// RenewTargets extends leases and returns those claims that are lost.
@@ -53,6 +53,15 @@ type Outbox interface {
 	// CloseTarget gives up everything that waits to be sent to a chat that is gone, in all
 	// of its threads; for a target without a chat, to its user. [ErrInvalid] for neither.
 	CloseTarget(ctx context.Context, channel, account string, t models.Target, reason string, now time.Time) (int, error)
+}
+
+// Once makes something happen once.
+type Once struct {
+	// Key is the same for every repeat; empty: nothing is a repeat.
+	Key string
+	// Fingerprint of what the key stands for: under another one the key is taken.
+	// Empty: whatever comes under the key is a repeat.
+	Fingerprint string
 }
 
 // DeliveryResult is what became of an attempt to send.

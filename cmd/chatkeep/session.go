@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,11 +44,16 @@ func openStorage(cmd *cobra.Command, f *flags) (*config.Config, store.Store, err
 
 // withStorage runs work on the opened storage.
 func withStorage(cmd *cobra.Command, f *flags, work func(ctx context.Context, st store.Store) error) error {
-	_, st, err := openStorage(cmd, f)
+	return withConfigured(cmd, f, func(ctx context.Context, _ *config.Config, st store.Store) error { return work(ctx, st) })
+}
+
+// withConfigured is withStorage for work that needs the configuration too.
+func withConfigured(cmd *cobra.Command, f *flags, work func(ctx context.Context, cfg *config.Config, st store.Store) error) error {
+	cfg, st, err := openStorage(cmd, f)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(cmd.Context(), st), st.Close())
+	return errors.Join(work(cmd.Context(), cfg, st), st.Close())
 }
 
 // withControl runs work with a gateway that changes sessions and runs no turn.
@@ -87,12 +94,39 @@ func sessionKey(arg string) (string, error) {
 	return k.String(), nil
 }
 
-// sessionError says what to do about a session that is not there.
-func sessionError(err error, key string) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("there is no session %s; chatkeep session list shows what there is", key)
+// warnOfAgent warns of a session that nobody answers: its agent is not configured.
+func warnOfAgent(cmd *cobra.Command, cfg *config.Config, sessionKey string) error {
+	k, err := key.Parse(sessionKey)
+	if err != nil || slices.ContainsFunc(cfg.Agents, func(a config.Agent) bool { return a.ID == k.AgentID }) {
+		return err
 	}
-	return explain(err)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "warning: agent %s of session %s is not configured; no chat will reach the session\n", printable(k.AgentID), printable(sessionKey))
+	return err
+}
+
+// sessionError says what is wrong with an operation on a session, without the
+// operations below that it passed through.
+func sessionError(err error, key string) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("there is no session %s; chatkeep session list shows what there is", key)
+	case errors.Is(err, store.ErrInvalid):
+		return fmt.Errorf("%w: %s", errUsage, said(err, store.ErrInvalid))
+	case errors.Is(err, store.ErrConflict):
+		return fmt.Errorf("not possible: %s", said(err, store.ErrConflict))
+	default:
+		return explain(err)
+	}
+}
+
+// said is what an error says besides its sentinel and the operations before it.
+func said(err, sentinel error) string {
+	text, name := err.Error(), sentinel.Error()
+	if _, after, ok := strings.Cut(text, name+": "); ok {
+		return after
+	}
+	text = strings.TrimSuffix(text, ": "+name)
+	return text[strings.LastIndex(": "+text, ": "):]
 }
 
 // page is the form of every list.

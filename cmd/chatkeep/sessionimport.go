@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -31,13 +32,16 @@ is stored, or nothing. A session of the same key must not exist.`,
 				}
 			}
 			defer func() { err = errors.Join(err, in.Close()) }()
-			return withStorage(cmd, f, func(ctx context.Context, st store.Store) error {
+			return withConfigured(cmd, f, func(ctx context.Context, cfg *config.Config, st store.Store) error {
 				got, err := transfer.Import(ctx, st, in)
 				if errors.Is(err, store.ErrExists) {
 					return errors.New("the session exists already; move it away with chatkeep session move, or delete it, then import again")
 				}
 				if err != nil {
 					return explain(err)
+				}
+				if err := warnOfAgent(cmd, cfg, got.Key); err != nil {
+					return err
 				}
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), got)

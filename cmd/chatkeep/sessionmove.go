@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -52,7 +54,14 @@ new one. There must be no session under the new key yet, and neither may be in u
 					return gateway.Change{}, fmt.Errorf("%w: --from and --to are the same session", errUsage)
 				}
 				change, err := g.Move(ctx, key, target, cf.dryRun)
-				return change, moveError(err, target)
+				if err != nil {
+					return change, moveError(err, target)
+				}
+				cfg, err := config.Load(f.config, os.Environ())
+				if err != nil {
+					return change, err
+				}
+				return change, warnOfAgent(cmd, cfg, target)
 			})
 		},
 	}

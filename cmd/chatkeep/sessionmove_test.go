@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 )
 
 func TestSessionArchive(t *testing.T) {
@@ -74,4 +75,20 @@ func TestSessionMove(t *testing.T) {
 	move().wants(t, exitFailed, "", "there is no session")
 	p.ask("three")
 	move().wants(t, exitFailed, "", "there is a session "+to+" already")
+}
+
+// A session of an agent that is not configured may be kept, but not without a word.
+func TestStrangeAgentIsNamed(t *testing.T) {
+	p := newPlace(t, "")
+	p.ask("one")
+	from := p.sessions()[0].Key
+	k, err := key.Parse(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := strings.Replace(from, "agent:"+k.AgentID+":", "agent:stranger:", 1)
+	p.command("", "session", "move", "--from", from, "--to", to).wants(t, exitDone, "sessions moved: 1\n", "agent stranger")
+	whole := p.must("session", "export", to)
+	p.must("session", "delete", to)
+	p.command(whole, "session", "import", "-").wants(t, exitDone, "imported "+to+": 1 slots, 2 messages\n", "agent stranger")
 }

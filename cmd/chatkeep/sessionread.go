@@ -207,8 +207,9 @@ func newSessionExport(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export KEY",
 		Short: "Write a session to standard output",
-		Long: `Write a session to standard output: jsonl holds everything, one JSON document per
-line, and can be imported again; markdown and html are for reading.`,
+		Long: `Write a session to standard output: jsonl holds all of it but what was undone or set
+aside by a reset, one JSON document per line, and can be imported again; markdown and
+html are for reading.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := sessionKey(args[0])

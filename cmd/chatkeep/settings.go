@@ -36,7 +36,7 @@ func settingsOf(cfg *config.Config, agents map[string]gateway.Agent) (gateway.Se
 	if err != nil {
 		return gateway.Settings{}, fmt.Errorf("timezone: %w", err)
 	}
-	hooks, err := taskHooks(cfg)
+	hooks, hookGuard, err := taskHooks(cfg)
 	if err != nil {
 		return gateway.Settings{}, err
 	}
@@ -48,7 +48,7 @@ func settingsOf(cfg *config.Config, agents map[string]gateway.Agent) (gateway.Se
 		Roles: roles, ApprovalExpiry: cfg.Approvals.ExpireAfter.Std(),
 		Help:   map[text.Lang]string{text.English: cfg.Commands.Help.En, text.Chinese: cfg.Commands.Help.Zh},
 		Agents: agents, Chat: chatSettings(cfg), Identities: identities, Location: zone,
-		StaticSlots: staticSlots(cfg), TaskHooks: hooks,
+		StaticSlots: staticSlots(cfg), TaskHooks: hooks, CheckTaskURL: hookGuard.CheckURL,
 		Queue: gateway.Queue{
 			Mode: gateway.QueueMode(cfg.Session.Queue.Mode), Debounce: cfg.Session.Queue.Debounce.Std(), Cap: cfg.Session.Queue.Cap,
 		},

@@ -64,15 +64,11 @@ func (f *slotFlags) runOne(cmd *cobra.Command, cf *flags, did string, work func(
 func slotError(err error, key string) error {
 	switch {
 	case errors.Is(err, slot.ErrNotFound):
-		return fmt.Errorf("%w; chatkeep slot list --session %q shows what there is", err, key)
+		return fmt.Errorf("the session has no slot %s; chatkeep slot list --session %q shows what there is", said(err, slot.ErrNotFound), key)
 	case errors.Is(err, slot.ErrExists):
-		return fmt.Errorf("%w; choose another name", err)
+		return fmt.Errorf("the session has a slot %s already; choose another name", said(err, slot.ErrExists))
 	case errors.Is(err, slot.ErrReadonly):
-		return fmt.Errorf("%w; derive a slot from it instead", err)
-	case errors.Is(err, store.ErrInvalid):
-		return fmt.Errorf("%w: %w", errUsage, err)
-	case errors.Is(err, store.ErrConflict):
-		return err
+		return fmt.Errorf("the slot is read-only: %s; derive a slot from it instead", said(err, slot.ErrReadonly))
 	default:
 		return sessionError(err, key)
 	}

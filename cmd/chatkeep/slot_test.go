@@ -78,7 +78,13 @@ func TestSlots(t *testing.T) {
 		{exitFailed, "switch handbook", "derive a slot"},
 		{exitFailed, "delete default", "the default slot stays"},
 	} {
-		p.command("", append(append([]string{"slot"}, strings.Fields(c.args)...), "--session", k)...).wants(t, c.code, "", c.says)
+		got := p.command("", append(append([]string{"slot"}, strings.Fields(c.args)...), "--session", k)...)
+		got.wants(t, c.code, "", c.says)
+		for _, internal := range []string{"change session", "store:", "slot: "} {
+			if strings.Contains(got.err, internal) {
+				t.Errorf("slot %s says %q", c.args, got.err)
+			}
+		}
 	}
 	p.command("", "slot", "list").wants(t, exitUsage, "", "--session KEY")
 	p.command("", "slot", "list", "--session", aKey).wants(t, exitFailed, "", "there is no session")

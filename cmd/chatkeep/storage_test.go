@@ -21,8 +21,8 @@ func (p *place) onFiles() (dir string) {
 	return dir
 }
 
-// said is the content of all messages.jsonl below a directory.
-func said(t *testing.T, dir string) string {
+// spoken is the content of all messages.jsonl below a directory.
+func spoken(t *testing.T, dir string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "sessions", "cli-*", "messages.jsonl"))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestFileDriver(t *testing.T) {
 	p := newPlace(t, "")
 	dir := p.onFiles()
 	p.ask("one").wants(t, exitDone, "one\n", "")
-	if got := said(t, dir); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"content":"one"`) {
+	if got := spoken(t, dir); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"content":"one"`) {
 		t.Errorf("the file holds\n%s", got)
 	}
 	server, url := p.serve()
@@ -61,9 +61,9 @@ func TestFileDriver(t *testing.T) {
 	_ = resp.Body.Close()
 	k := p.sessions()[0].Key
 	p.must("session", "delete", k)
-	waitFor(t, "the files are gone", func() bool { return said(t, dir) == "" })
+	waitFor(t, "the files are gone", func() bool { return spoken(t, dir) == "" })
 	p.ask("three").wants(t, exitDone, "three\n", "")
-	waitFor(t, "the file", func() bool { return strings.Contains(said(t, dir), `"content":"three"`) })
+	waitFor(t, "the file", func() bool { return strings.Contains(spoken(t, dir), `"content":"three"`) })
 	server.signal(os.Interrupt)
 	if code := server.wait(); code != exitDone {
 		t.Errorf("exit %d: %s", code, server.err)

@@ -141,12 +141,41 @@ func TestTaskRunIsQueued(t *testing.T) {
 	if got := p.must("task", "run", "--queue", "yearly"); !strings.Contains(got, "waits for a running server") {
 		t.Errorf("run prints %q", got)
 	}
-	p.command("", "task", "run", "yearly").wants(t, exitFailed, "", "a run of task yearly is under way")
+	p.command("", "task", "run", "--queue", "yearly").wants(t, exitFailed, "", "a run of task yearly is under way")
 	if runs := p.taskRuns("yearly"); runs[0].State != models.RunScheduled || runs[0].StartedAt != nil {
 		t.Errorf("run %+v", runs[0])
 	}
 	p.serve()
 	waitFor(t, "the run", func() bool { return p.taskRuns("yearly")[0].State == models.RunDone })
+}
+
+// A run that is in line and that nobody works on is what the next command does.
+func TestTaskRunGoesOnWithOneInLine(t *testing.T) {
+	p := newPlace(t, "")
+	p.must("task", "add", "--schedule", "0 0 1 1 *", "--id", "yearly", "x")
+	p.must("task", "run", "--queue", "yearly")
+	p.command("", "task", "run", "yearly").wants(t, exitDone, "x\n", "under way already")
+	if runs := p.taskRuns("yearly"); len(runs) != 1 || runs[0].State != models.RunDone {
+		t.Errorf("runs %+v", runs[0])
+	}
+}
+
+// An interrupted run goes back into line, and on with the next command.
+func TestTaskRunIsInterrupted(t *testing.T) {
+	model := agenttest.NewServer(agenttest.ServerOptions{})
+	model.Script(agenttest.Reply{Text: "never", Delay: patience}, agenttest.Say("done"))
+	p := withModel(t, model)
+	p.must("task", "add", "--schedule", "0 0 1 1 *", "--id", "yearly", "x")
+	run := p.start(nil, "task", "run", "yearly")
+	waitFor(t, "the model is asked", func() bool { return len(model.Requests()) == 1 })
+	run.signal(os.Interrupt)
+	if code := run.wait(); code != exitFailed || !strings.Contains(run.err.String(), "stays in line") {
+		t.Errorf("exit %d: %s", code, run.err.String())
+	}
+	if runs := p.taskRuns("yearly"); runs[0].State != models.RunScheduled || runs[0].StartedAt == nil {
+		t.Errorf("run %+v", runs[0])
+	}
+	p.command("", "task", "run", "yearly").wants(t, exitDone, "done\n", "under way already")
 }
 
 // A failed run says why, and exits as a failure; its answer is nowhere.

@@ -17,8 +17,8 @@ const hookTimeout = 20 * time.Second
 
 // taskHooks makes the client that posts tasks' answers to URLs: to public addresses,
 // and of private ones to those that the configuration names. Redirects are not followed,
-// so that an answer goes nowhere else.
-func taskHooks(cfg *config.Config) (*http.Client, error) {
+// so that an answer goes nowhere else. The guard is the client's.
+func taskHooks(cfg *config.Config) (*http.Client, *dial.Guard, error) {
 	var named []string
 	for i := range cfg.Tasks {
 		if d := cfg.Tasks[i].Deliver; d != nil && d.URL != "" {
@@ -27,11 +27,12 @@ func taskHooks(cfg *config.Config) (*http.Client, error) {
 	}
 	policy, err := dial.ParsePolicy(cfg.Egress.AllowPrivate, named)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	client := dial.New(policy).HTTPClient(hookTimeout)
+	guard := dial.New(policy)
+	client := guard.HTTPClient(hookTimeout)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client, nil
+	return client, guard, nil
 }
 
 // configuredTasks are the tasks of the configuration, as they are stored.

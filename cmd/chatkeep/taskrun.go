@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,21 +24,29 @@ func newTaskRun(f *flags) *cobra.Command {
 		Long: `Run a task now, besides its schedule, and print its answer. A paused task runs too.
 
 The answer goes where the task's answers go. Beside a running server either of them
-does the work; without one this command does. --queue only puts the run in line.`,
+does the work; without one this command does. --queue only puts the run in line.
+A run that is under way already, or in line, is waited for instead.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			var run *models.TaskRun
-			err := withControl(cmd, f, func(ctx context.Context, g *gateway.Gateway, _ store.Store) (err error) {
-				run, err = g.RunTask(ctx, args[0])
+			var waits bool
+			err := withControl(cmd, f, func(ctx context.Context, g *gateway.Gateway, st store.Store) (err error) {
+				if run, err = g.RunTask(ctx, args[0]); errors.Is(err, store.ErrConflict) {
+					waits = true
+					run, err = runUnderWay(ctx, st, args[0])
+				}
 				return err
 			})
 			switch {
-			case errors.Is(err, store.ErrConflict):
-				return fmt.Errorf("a run of task %s is under way; wait for it", args[0])
 			case err != nil:
 				return taskError(err, args[0])
+			case waits && queue:
+				return fmt.Errorf("a run of task %s is under way; wait for it", args[0])
+			case waits:
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "chatkeep: a run of task %s is under way already; this is its answer\n", args[0])
+				return follow(ctx, cmd, f, run, asJSON)
 			case queue && asJSON:
 				return printJSON(cmd.OutOrStdout(), run)
 			case queue:
@@ -59,6 +68,7 @@ func follow(ctx context.Context, cmd *cobra.Command, f *flags, run *models.TaskR
 	if err != nil {
 		return err
 	}
+	cfg.Server.ShutdownGrace = 0 // an interrupt hands the run back at once; a few seconds are left to send
 	a, err := newApp(ctx, cfg, run.SessionKey, quietLogger(cfg, cmd.ErrOrStderr()))
 	if err != nil {
 		return explain(err)
@@ -116,16 +126,23 @@ func printRun(ctx context.Context, st store.Store, run *models.TaskRun, out *pri
 	return nil
 }
 
+// runUnderWay is the run of a task that has not ended.
+func runUnderWay(ctx context.Context, st store.Store, id string) (*models.TaskRun, error) {
+	return recentRun(ctx, st, id, func(r *models.TaskRun) bool { return !r.State.Final() })
+}
+
 // findRun reads a recent run as it stands.
 func findRun(ctx context.Context, st store.Store, run *models.TaskRun) (*models.TaskRun, error) {
-	runs, _, err := st.TaskRuns(ctx, store.TaskRunQuery{TaskID: run.TaskID, Limit: 50})
-	for _, r := range runs {
-		if r.ID == run.ID {
-			return r, nil
-		}
+	return recentRun(ctx, st, run.TaskID, func(r *models.TaskRun) bool { return r.ID == run.ID })
+}
+
+func recentRun(ctx context.Context, st store.Store, taskID string, is func(*models.TaskRun) bool) (*models.TaskRun, error) {
+	runs, _, err := st.TaskRuns(ctx, store.TaskRunQuery{TaskID: taskID, Limit: maxLimit})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = store.ErrNotFound
+	if i := slices.IndexFunc(runs, is); i >= 0 {
+		return runs[i], nil
 	}
-	return nil, err
+	return nil, errors.New("the run has ended meanwhile; see chatkeep task runs " + taskID)
 }

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"github.com/chatkeep/chatkeep/agents/agenttest"
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/httpapi"
+	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store/storetest"
 )
 
 // pages walks a list to its end and returns one field of every item.
@@ -195,6 +198,73 @@ func TestPush(t *testing.T) {
 	w.admin(http.MethodPost, "/deliveries", obj{"channel": "fake", "account": "main", "chatId": "g", "text": "aside", "remember": false}).want(http.StatusAccepted, "")
 	eventually(t, "it is sent", func() bool { return len(w.channel.texts()) == 3 })
 	w.admin(http.MethodGet, session("agent:assistant:channel:any:scope:per_peer:fake/main/group/g"), nil).want(http.StatusNotFound, models.CodeSessionNotFound)
+}
+
+// A key stands for one target and text: anything else under it is refused, and nobody
+// takes it for sent.
+func TestPushUnderATakenKey(t *testing.T) {
+	w := newWorld(t, options{})
+	push := func(change obj) *answer {
+		body := obj{"channel": "fake", "account": "main", "userId": "px", "text": "same|end", "idempotencyKey": "ik9", "remember": false}
+		maps.Copy(body, change)
+		return w.admin(http.MethodPost, "/deliveries", body)
+	}
+	first := push(nil).want(http.StatusAccepted, "").str("deliveryIds", 0)
+	for name, change := range map[string]obj{
+		"user": {"userId": "py"}, "text": {"text": "same|other end"}, "group": {"userId": "", "chatId": "px"}, "channel": {"channel": "api", "account": "default"},
+	} {
+		if a := push(change); a.status != http.StatusConflict || a.str("error", "code") != string(models.CodeConflict) {
+			t.Errorf("another %s: %d %s", name, a.status, a.body)
+		}
+	}
+	if again := push(nil).want(http.StatusAccepted, "").str("deliveryIds", 0); again != first {
+		t.Errorf("a repeat is %s, not %s", again, first)
+	}
+	push(obj{"userId": "py", "idempotencyKey": "ik10"}).want(http.StatusAccepted, "")
+	eventually(t, "both are sent", func() bool { return len(w.channel.texts()) == 4 })
+}
+
+func TestPushTooLarge(t *testing.T) {
+	w := newWorld(t, options{})
+	body := obj{"channel": "fake", "account": "main", "userId": "lin", "text": strings.Repeat("x", 10_001)}
+	w.admin(http.MethodPost, "/deliveries", body).want(http.StatusRequestEntityTooLarge, models.CodeTooLarge)
+	body["text"] = strings.Repeat("x", 10_000)
+	w.admin(http.MethodPost, "/deliveries", body).want(http.StatusAccepted, "")
+}
+
+// A page ends where it holds enough, however few messages that are, and the next one
+// goes on from there.
+func TestPageOfLargeMessages(t *testing.T) {
+	w := newWorld(t, options{stopped: true})
+	k := "agent:assistant:channel:any:scope:per_peer:api/default/lin"
+	now := clock.Real().Now()
+	if err := w.store.CreateSession(t.Context(), storetest.NewSession(k, now)); err != nil {
+		t.Fatal(err)
+	}
+	picture := "data:image/png;base64," + strings.Repeat("A", 3<<20)
+	for range 12 {
+		m := &models.SessionMessage{ID: models.NewMessageID(now), Role: models.RoleUser, Content: "see", Images: []string{picture}, CreatedAt: now}
+		if err := w.store.AppendMessages(t.Context(), k, []*models.SessionMessage{m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var seqs []float64
+	pages := 0
+	for cursor := ""; ; pages++ {
+		page := w.admin(http.MethodGet, session(k)+"/messages?limit=500&before="+cursor, nil).ok()
+		if n := len(page.items()); n > 5 || len(page.body) > 17<<20 {
+			t.Errorf("a page of %d messages, %d bytes", n, len(page.body))
+		}
+		for i := range slices.Backward(page.items()) {
+			seqs = append(seqs, page.get("items", i, "seq").(float64))
+		}
+		if cursor = page.str("nextCursor"); cursor == "" {
+			break
+		}
+	}
+	if len(seqs) != 12 || pages != 2 || !slices.IsSortedFunc(seqs, func(a, b float64) int { return int(b - a) }) {
+		t.Errorf("%d pages follow, of messages %v", pages, seqs)
+	}
 }
 
 func TestRetryDelivery(t *testing.T) {

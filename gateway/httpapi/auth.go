@@ -138,10 +138,17 @@ func notFromThisMachine(c *gin.Context) string {
 		return "the request came through a proxy"
 	case foreignOrigin(r):
 		return "the request comes from a web page of another origin"
-	case hasBody(r) && !isJSON(c.ContentType()) && c.FullPath() != importPath: // an export, of any type: browsers name their page with it
-		return "the body needs Content-Type: application/json" // a web page can post a form without asking, but not JSON
+	case hasBody(r) && !isJSON(c.ContentType()) && !takesAnyType(c): // a web page can post a form without asking, but not JSON
+		return "the body needs Content-Type: application/json"
 	}
 	return ""
+}
+
+// takesAnyType reports whether the body is a document of whatever type: an export, where
+// browsers name their page as they post it, or a plan file, which no page can put without
+// asking.
+func takesAnyType(c *gin.Context) bool {
+	return c.FullPath() == importPath || c.FullPath() == filePath && c.Request.Method == http.MethodPut
 }
 
 func hasBody(r *http.Request) bool { return r.ContentLength != 0 }

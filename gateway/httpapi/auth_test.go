@@ -104,6 +104,22 @@ func TestLoopbackWithoutToken(t *testing.T) {
 	}
 }
 
+// A plan file is raw text: its type is no sign of a web page, everything else is.
+func TestPlanFileWithoutToken(t *testing.T) {
+	w := newWorld(t, options{http: func(c *httpapi.Config) { c.AdminToken = "" }})
+	path := "/admin/v1" + w.chat(obj{"userId": "lin", "text": "hi"}).ok().session() + "/files/PLAN.md"
+	put := func(host string, header map[string]string) *answer {
+		return w.do(request{method: http.MethodPut, path: path, body: "# Plan", host: host, header: header})
+	}
+	for _, kind := range []string{"text/plain", "text/markdown; charset=utf-8", "application/x-www-form-urlencoded"} {
+		put("", map[string]string{"Content-Type": kind}).ok()
+	}
+	for name, value := range map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "X-Forwarded-For": "127.0.0.1"} {
+		put("", map[string]string{"Content-Type": "text/plain", name: value}).want(http.StatusUnauthorized, models.CodeUnauthorized)
+	}
+	put("evil.example", map[string]string{"Content-Type": "text/plain"}).want(http.StatusUnauthorized, models.CodeUnauthorized)
+}
+
 func TestMetricsAreOpenToThisMachine(t *testing.T) {
 	w := newWorld(t, options{})
 	w.do(request{method: http.MethodGet, path: "/metrics"}).ok()

@@ -41,6 +41,12 @@ func (s *Server) compactSession(c *gin.Context) {
 	if err == nil {
 		err = decodeOptional(c, &body)
 	}
+	if asked := c.Query("slot"); err == nil && asked != "" {
+		if body.Slot != "" && body.Slot != asked {
+			err = invalid("the query and the body name different slots")
+		}
+		body.Slot = asked
+	}
 	if err == nil {
 		err = body.check()
 	}

@@ -33,6 +33,12 @@ func TestCompactSession(t *testing.T) {
 	if n := len(w.model.Requests()); n != asked {
 		t.Error("a dry run asked the model")
 	}
+	w.admin(http.MethodPost, path+"/compact?slot=nowhere", nil).want(http.StatusNotFound, models.CodeSlotNotFound)
+	w.admin(http.MethodPost, path+"/compact?slot=default", obj{"slot": "other"}).want(http.StatusBadRequest, models.CodeInvalidRequest)
+	w.admin(http.MethodPost, path+"/slots", obj{"id": "side"}).want(http.StatusCreated, "")
+	if got := w.admin(http.MethodPost, path+"/compact?slot=side", nil).ok(); got.str("slot") != "side" || got.get("changed") != 0.0 {
+		t.Errorf("the slot that the query names: %s", got.body)
+	}
 	got := w.admin(http.MethodPost, path+"/compact", obj{"slot": "default", "instructions": "heed the orders"}).ok()
 	if got.get("changed") != 16.0 || got.get("skipped") != 4.0 || got.str("slot") != "default" || got.get("dryRun") != false ||
 		got.get("tokensAfter").(float64) >= got.get("tokensBefore").(float64) {

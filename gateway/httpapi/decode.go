@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/chatkeep/chatkeep/internal/jsonkeys"
 	"github.com/chatkeep/chatkeep/models"
 )
 
@@ -63,7 +64,7 @@ func decodeJSON(body []byte, v any, strict bool) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return invalid("there is something after the JSON object")
 	}
-	if err := checkKeys(body, v); err != nil {
+	if err := jsonkeys.Check(body, v); err != nil {
 		return invalid(err.Error())
 	}
 	if loneSurrogate(body) {

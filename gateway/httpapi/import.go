@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -22,6 +23,8 @@ func (s *Server) importSession(c *gin.Context) {
 	got, err := transfer.Import(c.Request.Context(), s.deps.Imports, body)
 	body.end()
 	switch {
+	case errors.Is(err, transfer.ErrDocument) && errors.Is(err, store.ErrTooLarge):
+		err = &problem{code: models.CodeTooLarge, message: detail(err, transfer.ErrDocument)}
 	case errors.Is(err, transfer.ErrDocument):
 		err = invalid(detail(err, transfer.ErrDocument))
 	case errors.Is(err, store.ErrExists):

@@ -47,6 +47,8 @@ func TestImportRefuses(t *testing.T) {
 		"no JSON":  {"hello", "line 1: "},
 		"bad role": {strings.Replace(whole, `"role":"user"`, `"role":"boss"`, 1), "line 4: message"},
 		"cut off":  {whole[:len(whole)/2], "line "},
+		"far seq":  {strings.Replace(whole, `"nextSeq":3`, `"nextSeq":9223372036854775806`, 1), "line 3: slot"},
+		"twice":    {strings.Replace(whole, `"role":"user"`, `"role":"user","role":"user"`, 1), "line 4: the key"},
 	} {
 		got := w.admin(http.MethodPost, importPath, c.document).want(http.StatusBadRequest, models.CodeInvalidRequest)
 		if message, _ := got.get("error", "message").(string); !strings.HasPrefix(message, c.says) {
@@ -54,6 +56,7 @@ func TestImportRefuses(t *testing.T) {
 		}
 		w.admin(http.MethodGet, session(key), nil).want(http.StatusNotFound, models.CodeSessionNotFound)
 	}
+	w.admin(http.MethodPost, importPath, strings.Repeat("x", 64<<20+1)).want(http.StatusRequestEntityTooLarge, models.CodeTooLarge)
 	w.do(request{method: http.MethodPost, path: "/admin/v1" + importPath, body: whole, token: "work-token"}).want(http.StatusUnauthorized, models.CodeUnauthorized)
 }
 

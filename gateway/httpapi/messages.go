@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
@@ -38,17 +39,59 @@ func (s *Server) sessionMessages(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	messages, err := s.deps.Contexts.Messages(c.Request.Context(), keyOf(c), slot, before, n+1)
+	messages, more, err := s.newestMessages(c.Request.Context(), keyOf(c), slot, before, n)
 	if err != nil {
 		s.fail(c, slotProblem(err))
 		return
 	}
 	next := ""
-	if len(messages) > n { // the oldest of them begins the next page
-		messages = messages[len(messages)-n:]
+	if more {
 		next = strconv.FormatInt(messages[0].Seq, 10)
 	}
 	c.JSON(http.StatusOK, pageOf(whole(messages), next))
+}
+
+const (
+	// maxPageBytes is where a page of messages ends, however few they are.
+	maxPageBytes = 16 << 20
+	// messagesAtOnce is how many are read at once: each may have megabytes of pictures.
+	messagesAtOnce = 10
+)
+
+// newestMessages reads a page of at most n messages, oldest first, and whether there
+// are earlier ones.
+func (s *Server) newestMessages(ctx context.Context, key, slot string, before int64, n int) (page []*models.SessionMessage, more bool, err error) {
+	size := 0
+	defer func() { slices.Reverse(page) }()
+	for {
+		some, err := s.deps.Contexts.Messages(ctx, key, slot, before, messagesAtOnce)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range slices.Backward(some) {
+			size += bytesOf(m)
+			if len(page) == n || len(page) > 0 && size > maxPageBytes {
+				return page, true, nil
+			}
+			page = append(page, m)
+		}
+		if len(some) < messagesAtOnce {
+			return page, false, nil
+		}
+		before = some[0].Seq
+	}
+}
+
+// bytesOf is about how much of a page a message takes.
+func bytesOf(m *models.SessionMessage) int {
+	n := len(m.Content)
+	for _, image := range m.Images {
+		n += len(image)
+	}
+	for i := range m.ToolCalls {
+		n += len(m.ToolCalls[i].Arguments)
+	}
+	return n
 }
 
 // beforeSeq reads ?before=, or ?cursor= as lists elsewhere have it.

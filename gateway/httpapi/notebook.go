@@ -167,6 +167,9 @@ func (s *Server) forgetNote(c *gin.Context) {
 	s.removed(c, 1, err)
 }
 
+// filePath is the route whose body is a plan file's text.
+const filePath = "/admin/v1/sessions/:key/files/:name"
+
 // fileInPath is the plan file that the path names.
 func fileInPath(c *gin.Context) (string, error) {
 	name := c.Param("name")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // QueueControl repeats what failed, and pushes messages from outside.
@@ -50,6 +52,9 @@ func (s *Server) push(c *gin.Context) {
 		Target:   models.Target{ChatID: body.ChatID, UserID: body.UserID, ThreadID: body.ThreadID, Direct: body.UserID != ""},
 		Remember: body.Remember == nil || *body.Remember,
 	})
+	if errors.Is(err, store.ErrConflict) {
+		err = conflict("another target or text was pushed with this idempotencyKey")
+	}
 	if err != nil {
 		s.fail(c, err)
 		return

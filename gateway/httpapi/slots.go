@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/gateway/slot"
+	"github.com/chatkeep/chatkeep/internal/jsonkeys"
 	"github.com/chatkeep/chatkeep/models"
 )
 
@@ -76,7 +77,7 @@ func strictly(raw []byte, v any) error {
 	if err := d.Decode(v); err != nil {
 		return err
 	}
-	return checkKeys(raw, v)
+	return jsonkeys.Check(raw, v)
 }
 
 // newSlotBody is the body of POST /slots.

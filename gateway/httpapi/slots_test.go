@@ -205,6 +205,9 @@ func TestStaticSlots(t *testing.T) {
 	if len(list.items()) != 2 || list.str("items", 1, "id") != "handbook" || list.str("items", 1, "source", "kind") != "static" || list.str("items", 1, "mode") != "readonly" || list.get("items", 1, "messageCount") != 3.0 {
 		t.Errorf("slots %s", list.body)
 	}
+	if source, ok := list.get("items", 0, "source").(map[string]any); !ok || source["kind"] != "new" || source["parentId"] != "" || source["strategy"] != "" {
+		t.Errorf("source %v", source)
+	}
 	same(t, "messages", w.holds(path, "handbook"), "Holidays are listed here.", "When is May Day?", "On the first of May.")
 	if got := strings.Join(w.shows(path, "handbook"), "|"); !strings.HasSuffix(got, "system: Holidays are listed here.|user: When is May Day?|assistant: On the first of May.") {
 		t.Errorf("context %s", got)

@@ -7,11 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatkeep/chatkeep/gateway"
+	"github.com/chatkeep/chatkeep/gateway/schedule"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/dial"
 )
 
 func TestTasks(t *testing.T) {
-	w := newWorld(t, options{})
+	w := newWorld(t, options{settings: func(s *gateway.Settings) { s.CheckTaskURL = dial.New(dial.Policy{}).CheckURL }})
 	body := map[string]any{
 		"id": "standup", "schedule": "0 9 * * 1-5", "timezone": "Asia/Shanghai", "prompt": "Summarise yesterday.", "agent": "assistant",
 		"deliver": map[string]any{"channel": "api", "account": "default", "chatId": "team"}, "grace": "30s",
@@ -41,6 +44,12 @@ func TestTasks(t *testing.T) {
 		"retries":      {"id": "x", "retries": 11},
 		"negative":     {"id": "x", "pauseAfter": -1},
 		"too long":     {"id": "x", "timeout": "25h"},
+		"no timeout":   {"id": "x", "timeout": "0s"},
+		"bad timeout":  {"id": "x", "timeout": "-1s"},
+		"descriptor":   {"id": "x", "schedule": "@daily"},
+		"metadata":     {"id": "x", "deliver": map[string]any{"url": "http://169.254.169.254/latest"}},
+		"private":      {"id": "x", "deliver": map[string]any{"url": "http://10.0.0.1/hook"}},
+		"loopback":     {"id": "x", "deliver": map[string]any{"url": "http://[::ffff:127.0.0.1]:80/"}},
 		"owner":        {"id": "x", "owner": "config"},
 		"no person":    {"id": "x", "owner": "mail/main/lin"},
 		"past":         {"id": "x", "schedule": "", "at": "2001-01-01T00:00:00Z"},
@@ -61,6 +70,9 @@ func TestTasks(t *testing.T) {
 	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"schedule": "0 10 * * *"}).ok(); a.get("nextRuns").([]any)[0].(string)[10:] != "T10:00:00+08:00" {
 		t.Errorf("patched %s", a.body)
 	}
+	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"deliver": map[string]any{"url": "http://192.168.0.1/"}}); a.status != http.StatusBadRequest {
+		t.Errorf("patched to a private address: %d %s", a.status, a.body)
+	}
 	if a := w.admin(http.MethodPatch, "/tasks/standup", map[string]any{"at": "2001-01-01T00:00:00Z"}); a.status != http.StatusBadRequest {
 		t.Errorf("patched into the past: %d %s", a.status, a.body)
 	}
@@ -74,7 +86,7 @@ func TestTasks(t *testing.T) {
 	if a := w.admin(http.MethodPost, "/tasks/standup/pause", nil).ok(); a.get("paused") != true || a.get("nextRunAt") != nil {
 		t.Errorf("paused %s", a.body)
 	}
-	if a := w.admin(http.MethodPost, "/tasks/standup/run", nil); a.status != http.StatusAccepted || a.str("state") != "scheduled" {
+	if a := w.admin(http.MethodPost, "/tasks/standup/run", nil); a.status != http.StatusAccepted || a.str("state") != "scheduled" || a.get("startedAt") != nil {
 		t.Errorf("run %d %s", a.status, a.body)
 	}
 	deadline := clock.Real().Now().Add(patience)
@@ -99,6 +111,26 @@ func TestTasks(t *testing.T) {
 	}
 	if a := w.admin(http.MethodGet, "/tasks/standup", nil); a.status != http.StatusNotFound || a.str("error", "code") != "task_not_found" {
 		t.Errorf("gone %d %s", a.status, a.body)
+	}
+}
+
+// A task of the machine's zone shows the zone's name, or is refused where it has none.
+func TestTaskOfTheMachinesZone(t *testing.T) {
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, options{settings: func(s *gateway.Settings) { s.Location = shanghai }})
+	want := schedule.ZoneName(time.Local) //nolint:gosmopolitan // it is what the test is about
+	if want == "Local" {
+		want = "Asia/Shanghai"
+	}
+	made := w.admin(http.MethodPost, "/tasks", map[string]any{"id": "here", "schedule": "0 9 * * *", "timezone": "Local", "prompt": "x", "agent": "assistant"})
+	if made.status != http.StatusCreated || made.str("timezone") != want {
+		t.Errorf("%d %s, not in %s", made.status, made.body, want)
+	}
+	if a := w.admin(http.MethodPatch, "/tasks/here", map[string]any{"timezone": "Local"}).ok(); a.str("timezone") != want {
+		t.Errorf("patched %s, not in %s", a.body, want)
 	}
 }
 

@@ -72,13 +72,16 @@ func parseEvery(text string, anchor time.Time, loc *time.Location) (*Schedule, e
 	return &Schedule{loc: loc, every: d.Truncate(time.Second), anchor: anchor}, nil
 }
 
+// fiveFields takes no @daily and the like: what is written is what comes.
+var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
 func parseFields(spec string) (fields *cron.SpecSchedule, err error) {
 	defer func() {
 		if recover() != nil { // robfig/cron v3.0.1 panics on some input
 			fields, err = nil, ErrSpec
 		}
 	}()
-	parsed, parseErr := cron.ParseStandard(spec)
+	parsed, parseErr := fiveFields.Parse(spec)
 	fields, ok := parsed.(*cron.SpecSchedule)
 	if parseErr != nil || !ok {
 		return nil, ErrSpec

@@ -40,6 +40,7 @@ const (
 
 // Notices about tasks, to their owners, and answers of /task.
 const (
+	TaskFailed       ID = "task_failed"        // task, code
 	TaskFails        ID = "task_fails"         // task, failures, code
 	TaskPausedItself ID = "task_paused_itself" // task, failures, code
 	TaskUsage        ID = "task_usage"
@@ -257,6 +258,7 @@ var sentences = map[ID]sentence{
 	ResetSuperseded:  {"%d waiting messages were dropped.", "%d 条等待中的消息已丢弃。"},
 	SessionRestored:  {"(This conversation had been archived. It is active again, with everything it holds.)", "(此会话此前已归档,现已恢复,内容都还在。)"},
 
+	TaskFailed:       {"Your scheduled task %s has failed. (%s)", "你的定时任务 %s 执行失败。(%s)"},
 	TaskFails:        {"Your scheduled task %s has failed %d times in a row. (%s)", "你的定时任务 %s 已连续失败 %d 次。(%s)"},
 	TaskPausedItself: {"Your scheduled task %s failed %d times in a row and is paused now. (%s)", "你的定时任务 %s 已连续失败 %d 次,现已暂停。(%s)"},
 	TaskUsage: {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // concurrent use and must not be copied.
 type Counter struct {
 	once  sync.Once
-	codec tokenizer.Codec
+	codec *codec.Codec
 }
 
 // Count returns the number of tokens of s, rounded up a little for long texts,
@@ -30,10 +30,8 @@ func (c *Counter) Count(s string) int {
 	if s == "" {
 		return 0
 	}
-	c.once.Do(c.load)
-	if c.codec == nil {
-		return Estimate(s)
-	}
+	// The one encoding by name: a choice would link the vocabularies of all.
+	c.once.Do(func() { c.codec = codec.NewO200kBase() })
 	exact := s
 	if len(s) > maxExact {
 		exact = s[:boundary(s, maxExact)]
@@ -65,14 +63,6 @@ func (c *Counter) AtLeast(s string) int {
 		n = max(n, c.Count(s))
 	}
 	return n
-}
-
-func (c *Counter) load() {
-	// The error means an encoding that the library does not know; then the
-	// estimate serves.
-	if codec, err := tokenizer.Get(tokenizer.O200kBase); err == nil {
-		c.codec = codec
-	}
 }
 
 // boundary returns the largest cut of s at or below size that splits no rune.

@@ -38,7 +38,7 @@ var (
 // identifiersIn returns what of a text has to be repeated exactly: addresses, paths,
 // and words that no language has; loose numbers only if numbers is set.
 func identifiersIn(text string, numbers bool) []string {
-	text = endsOf(text)
+	text = marked(endsOf(text))
 	var found []string
 	take := func(mark string, pattern *regexp.Regexp, group int, keep func(string) bool) {
 		if !strings.ContainsAny(text, mark) {
@@ -64,6 +64,19 @@ func identifiersIn(text string, numbers bool) []string {
 	take(".", file, 0, nil)
 	take("0123456789_", word, 0, func(id string) bool { return exact(id, numbers) })
 	return found
+}
+
+// marked keeps of a text the words, as blanks divide them, that an identifier may be
+// in: no pattern goes beyond a blank.
+func marked(text string) string {
+	var b strings.Builder
+	for word := range strings.FieldsSeq(text) {
+		if strings.ContainsAny(word, `0123456789/\@_`) || strings.Contains(word[:len(word)-1], ".") {
+			b.WriteString(word)
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
 }
 
 // exact reports whether a word is one of those that cannot be said differently.

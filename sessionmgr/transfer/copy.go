@@ -93,7 +93,7 @@ func pipe(ctx context.Context, from Reader, to Writer, key string, check func(ct
 		return err
 	})
 	group.Go(func() error {
-		_, err := importChecked(ctx, to, r, check)
+		_, err := (&importer{to: to}).run(ctx, r, check)
 		_ = r.Close() // never fails
 		return err
 	})

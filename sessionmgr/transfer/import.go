@@ -12,7 +12,7 @@ import (
 )
 
 // ErrDocument means that a document is not one that [Import] takes; the text names the
-// line and says why.
+// line and says why. [store.ErrTooLarge] too means that the line is too long.
 var ErrDocument = errors.New("transfer: not an exported session")
 
 // Writer stores sessions; every store does.
@@ -28,14 +28,15 @@ type Imported struct {
 }
 
 // Import stores the session of a JSONL document: all of it or nothing. A session that
-// exists is [store.ErrExists], a document with a fault [ErrDocument].
+// exists is [store.ErrExists], a document with a fault [ErrDocument]. How many tokens a
+// message has is counted anew if the document cannot be right about it.
 func Import(ctx context.Context, w Writer, r io.Reader) (*Imported, error) {
-	return importChecked(ctx, w, r, func(context.Context) error { return nil })
+	return (&importer{to: w, recount: true}).run(ctx, r, func(context.Context) error { return nil })
 }
 
-// importChecked asks check just before the session becomes readable.
-func importChecked(ctx context.Context, w Writer, r io.Reader, check func(ctx context.Context) error) (*Imported, error) {
-	in := &importer{to: w, record: &store.SessionRecord{Variables: map[string]json.RawMessage{}, Files: map[string]string{}}, notes: map[string]bool{}}
+// run asks check just before the session becomes readable.
+func (in *importer) run(ctx context.Context, r io.Reader, check func(ctx context.Context) error) (*Imported, error) {
+	in.record, in.notes = &store.SessionRecord{Variables: map[string]json.RawMessage{}, Files: map[string]string{}}, map[string]bool{}
 	err := in.read(ctx, newLines(r))
 	if err == nil {
 		err = check(ctx)
@@ -54,8 +55,9 @@ func importChecked(ctx context.Context, w Writer, r io.Reader, check func(ctx co
 
 // faultError is a fault of a document.
 type faultError struct {
-	line int // 0: not known yet
-	text string
+	line  int // 0: not known yet
+	text  string
+	large bool
 }
 
 func (e *faultError) Error() string {
@@ -63,7 +65,9 @@ func (e *faultError) Error() string {
 }
 
 // Is implements the rule of [errors.Is].
-func (e *faultError) Is(target error) bool { return target == ErrDocument }
+func (e *faultError) Is(target error) bool {
+	return target == ErrDocument || e.large && target == store.ErrTooLarge
+}
 
 func fault(format string, args ...any) error { return &faultError{text: fmt.Sprintf(format, args...)} }
 
@@ -72,9 +76,9 @@ func at(line int, err error) error {
 	var f *faultError
 	switch {
 	case errors.As(err, &f) && f.line == 0:
-		return &faultError{line, f.text}
+		return &faultError{line, f.text, f.large}
 	case f == nil && (errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrTooLarge)):
-		return &faultError{line, err.Error()}
+		return &faultError{line: line, text: err.Error()}
 	}
 	return err
 }
@@ -87,15 +91,18 @@ const (
 
 // importer reads a document.
 type importer struct {
-	to      Writer
+	to Writer
+	// recount is set if the document may be wrong about tokens.
+	recount bool
 	session store.SessionImport
 	record  *store.SessionRecord
 	counts  Counts
 	// notes are the ids and keys of notes.
 	notes map[string]bool
 	page  held
-	// last is the seq of the last message in its slot.
-	last int64
+	// last is the seq of the last message in its slot, which began at slotLine.
+	last     int64
+	slotLine int
 }
 
 func (in *importer) read(ctx context.Context, lines *lines) error {
@@ -143,7 +150,7 @@ func (in *importer) line(ctx context.Context, n int, text []byte) (end bool, err
 	case beside && r.File != nil:
 		return false, in.file(r.File)
 	case r.Slot != nil:
-		return false, in.slot(ctx, r.Slot)
+		return false, in.slot(ctx, n, r.Slot)
 	case !beside && r.Message != nil:
 		return false, in.message(ctx, n, r.Message, len(text))
 	case r.End != nil:
@@ -188,6 +195,9 @@ func (in *importer) begin(ctx context.Context, s *Session) (err error) {
 	}
 	if !s.State.Valid() {
 		return fault("state %q is none", s.State)
+	}
+	if err := checkNumbers("session", s.CompactionCount, s.MessageCount, s.TotalTokenCount); err != nil {
+		return err
 	}
 	in.record.Session = s.Session
 	in.record.Session.Messages, in.record.Session.LastUserAt = nil, timeOrZero(s.LastUserAt)

@@ -43,7 +43,7 @@ func talk(t *testing.T, s store.Store, key string, n int) {
 		for i := 0; i < n; i += 100 {
 			var turn []*models.SessionMessage
 			for j := i; j < min(n, i+100); j++ {
-				turn = append(turn, &models.SessionMessage{ID: fmt.Sprint("msg_", slot, j), Slot: slot, Role: models.RoleUser, Content: fmt.Sprint("text ", j), CreatedAt: day})
+				turn = append(turn, &models.SessionMessage{ID: fmt.Sprint("msg_", slot, j), Slot: slot, Role: models.RoleUser, Content: fmt.Sprint("text ", j), TokenCount: 9, CreatedAt: day})
 			}
 			must(s.AppendMessages(t.Context(), key, turn))
 		}
@@ -125,6 +125,15 @@ func TestImportRefuses(t *testing.T) {
 		"bad role":             {change(8, `"user"`, `"boss"`), 8, "boss"},
 		"bad seq":              {change(8, `"seq":2`, `"seq":1`), 8, "not between"},
 		"far seq":              {change(8, `"seq":2`, `"seq":3`), 8, "not between"},
+		"no seq":               {change(7, `"seq":1`, `"seq":0`), 7, "not between"},
+		"negative seq":         {change(7, `"seq":1`, `"seq":-1`), 7, "not between"},
+		"huge nextSeq":         {change(9, `"nextSeq":3`, `"nextSeq":9223372036854775806`), 9, "nextSeq"},
+		"far nextSeq":          {change(6, `"nextSeq":3`, `"nextSeq":1000000003`), 6, "too far"},
+		"far last nextSeq":     {change(9, `"nextSeq":3`, `"nextSeq":1000000003`), 9, "too far"},
+		"huge count":           {change(2, `"compactionCount":0`, `"compactionCount":9223372036854775807`), 2, "number"},
+		"negative count":       {change(6, `"messageCount":2`, `"messageCount":-2`), 6, "number"},
+		"key twice":            {change(8, `"id":`, `"content":"other","id":`), 8, "there twice"},
+		"part twice":           {change(4, `{"note"`, `{"note":{"id":"x","value":"y"},"note"`), 4, "there twice"},
 		"bad turn":             {change(8, `"turn":1`, `"turn":3`), 8, "turn 3"},
 		"no id":                {change(7, `"id":"msg_default0"`, `"id":""`), 7, "empty"},
 		"NUL":                  {change(8, "text 1", `\u0000`), 8, "NUL"},
@@ -171,7 +180,7 @@ func TestImportIsBounded(t *testing.T) {
 	head := strings.Join(strings.SplitAfter(document(t, from, sessionKey), "\n")[:6], "")
 	line := &endless{}
 	_, err := transfer.Import(t.Context(), to, io.MultiReader(strings.NewReader(head), line))
-	if !errors.Is(err, transfer.ErrDocument) || !strings.Contains(err.Error(), "line 7: ") || line.read > 80<<20 {
+	if !errors.Is(err, transfer.ErrDocument) || !errors.Is(err, store.ErrTooLarge) || !strings.Contains(err.Error(), "line 7: ") || line.read > 80<<20 {
 		t.Errorf("%v after %d bytes", err, line.read)
 	}
 	wantNothing(t, to)

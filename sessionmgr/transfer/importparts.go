@@ -58,8 +58,11 @@ func (in *importer) file(f *File) error {
 	return nil
 }
 
-func (in *importer) slot(ctx context.Context, s *Slot) error {
-	if err := in.flush(ctx); err != nil {
+func (in *importer) slot(ctx context.Context, line int, s *Slot) error {
+	if err := in.endSlot(ctx); err != nil {
+		return err
+	}
+	if err := checkSlotNumbers(s); err != nil {
 		return err
 	}
 	aside := s.SetAsideAt != nil
@@ -77,6 +80,7 @@ func (in *importer) slot(ctx context.Context, s *Slot) error {
 	}
 	c := s.record()
 	in.record.Contexts, in.last = append(in.record.Contexts, c), 0
+	in.slotLine = line
 	in.counts.Slots++
 	return in.session.Context(ctx, c)
 }
@@ -95,10 +99,14 @@ func (in *importer) message(ctx context.Context, line int, m *store.MessageRecor
 		return fault("message %q is of slot %q, but stands in slot %q", m.ID, m.Slot, c.Slot.ID)
 	case !m.Role.Valid():
 		return fault("message %q has role %q, which is none", m.ID, m.Role)
-	case m.Seq <= in.last || m.Seq >= c.NextSeq:
+	case m.Seq < 1 || m.Seq <= in.last || m.Seq >= c.NextSeq:
 		return fault("message %q has seq %d, which is not between %d and %d", m.ID, m.Seq, in.last, c.NextSeq)
-	case m.TokenCount < 0:
-		return fault("message %q has less than no tokens", m.ID)
+	}
+	if err := checkNumbers("message", m.ContextTokens); err != nil {
+		return err
+	}
+	if in.recount {
+		m.TokenCount = believable(&m.SessionMessage)
 	}
 	in.last = m.Seq
 	in.counts.Messages++
@@ -132,7 +140,7 @@ func (in *importer) flush(ctx context.Context) error {
 // end makes sure that nothing is missing. A document of one slot gets the default slot
 // that every session has.
 func (in *importer) end(ctx context.Context, said *Counts) error {
-	if err := in.flush(ctx); err != nil {
+	if err := in.endSlot(ctx); err != nil {
 		return err
 	}
 	if *said != in.counts {

@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/chatkeep/chatkeep/internal/jsonkeys"
 )
 
 // maxLine is the longest line, in bytes: the largest message, every byte of it escaped.
@@ -44,7 +47,7 @@ func (l *lines) read() (line []byte, err error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if len(line)+len(part) > maxLine {
-			return nil, fault("it has more than %d bytes", maxLine)
+			return nil, &faultError{text: fmt.Sprintf("it has more than %d bytes", maxLine), large: true}
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -54,7 +57,7 @@ func (l *lines) read() (line []byte, err error) {
 }
 
 // decodeStrict takes one document without fields that are not known: what they say
-// would be lost.
+// would be lost; nor with a key that is there twice.
 func decodeStrict(text []byte, v any) error {
 	if !utf8.Valid(text) {
 		return errors.New("it is not valid UTF-8")
@@ -67,5 +70,5 @@ func decodeStrict(text []byte, v any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("it holds more than one document")
 	}
-	return nil
+	return jsonkeys.Check(text, v)
 }

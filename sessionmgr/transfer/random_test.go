@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/chatkeep/chatkeep/internal/tokens"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -79,6 +80,7 @@ func (b *builder) message(role models.Role) *models.SessionMessage {
 	case models.RoleTool:
 		m.ToolCallID = b.id("call")
 	}
+	m.TokenCount += tokens.Message(m, nil)
 	return m
 }
 

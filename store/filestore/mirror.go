@@ -123,10 +123,15 @@ func (m *mirror) session(ctx context.Context, s *gormstore.ChangedSession, writt
 	if err != nil {
 		return err
 	}
+	all := s.What&gormstore.ChangedAll != 0
+	if all {
+		if err := m.claim(ctx, dir, s.Key); err != nil {
+			return err
+		}
+	}
 	if err := makeDir(dir); err != nil {
 		return err
 	}
-	all := s.What&gormstore.ChangedAll != 0
 	for _, part := range []struct {
 		of    gormstore.Changed
 		write func(dir string, r *store.SessionRecord) error
@@ -152,6 +157,11 @@ func (m *mirror) session(ctx context.Context, s *gormstore.ChangedSession, writt
 // comes back as a whole.
 func (m *mirror) context(ctx context.Context, c *gormstore.ChangedContext) (int64, error) {
 	dir := m.dir(c.Key)
+	if c.Whole { // as one that is new
+		if err := m.claim(ctx, dir, c.Key); err != nil {
+			return 0, err
+		}
+	}
 	if !exists(filepath.Join(dir, metaFile)) {
 		written := map[string]int64{}
 		err := m.session(ctx, &gormstore.ChangedSession{Key: c.Key, What: gormstore.ChangedAll}, written)

@@ -84,6 +84,12 @@ func digest(s string, digits int) string {
 	return hex.EncodeToString(sum[:])[:digits]
 }
 
+// sessionName is what [sessionDir] makes.
+var sessionName = regexp.MustCompile(`-[0-9a-f]{24}$`)
+
+// named reports whether a directory may be where a session is written.
+func named(dir string) bool { return sessionName.MatchString(dir) }
+
 var (
 	plainSlot = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 	// reserved are names of devices on Windows, whatever follows their first dot.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/chatkeep/chatkeep/internal/clock"
@@ -21,7 +22,8 @@ const lockPoll = 50 * time.Millisecond
 
 // restore makes the database from the sessions' directories, session by session. What
 // is there already stays, so it goes on where it was cut off. A directory that cannot
-// be read is left alone and logged.
+// be read is set aside and logged. Those with names of sessions come first: a copy that
+// lies beside one must not take its place.
 func (s *Store) restore(ctx context.Context, mark string) error {
 	unlock, err := s.waitLock(ctx)
 	if err != nil {
@@ -32,23 +34,41 @@ func (s *Store) restore(ctx context.Context, mark string) error {
 	if err != nil {
 		return err
 	}
+	sessions, others := split(entries)
 	restored, skipped := 0, 0
-	for _, e := range entries {
+	for _, e := range slices.Concat(sessions, others) {
 		dir := filepath.Join(s.mirror.root, e.Name())
 		err := s.restoreSession(ctx, dir)
 		var unreadable *unreadableError
 		switch {
 		case err == nil:
 			restored++
-		case errors.Is(err, store.ErrExists), errors.As(err, &unreadable):
+		case errors.As(err, &unreadable) && named(e.Name()):
 			skipped++
-			s.mirror.log.WarnContext(ctx, "session directory was not restored", "directory", e.Name(), "error", err)
+			if err := s.mirror.setAside(ctx, dir, err); err != nil {
+				return err
+			}
+		case errors.Is(err, store.ErrExists), errors.As(err, &unreadable):
+			skipped++ // nothing is ever written there
+			s.mirror.log.ErrorContext(ctx, "session directory was not restored", "directory", e.Name(), "error", err)
 		default:
 			return err
 		}
 	}
 	s.mirror.log.InfoContext(ctx, "database made from the session directories", "restored", restored, "skipped", skipped)
 	return remove(mark)
+}
+
+// split takes the entries apart that have names of sessions.
+func split(entries []os.DirEntry) (sessions, others []os.DirEntry) {
+	for _, e := range entries {
+		if named(e.Name()) {
+			sessions = append(sessions, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return sessions, others
 }
 
 func (s *Store) waitLock(ctx context.Context) (unlock func(), err error) {

@@ -13,6 +13,9 @@ import (
 // importLife is how long an import may stand still before it is given up.
 const importLife = time.Hour
 
+// maxNextSeq leaves room for more messages than there will be, in every driver's numbers.
+const maxNextSeq = 1 << 53
+
 // sessionImport holds messages until they are a few megabytes. A small session is then
 // stored by one transaction. Of a larger one messages go ahead, to contexts that no slot
 // has yet: these stand among the erasures until the session's own rows are written, so
@@ -63,9 +66,9 @@ func (s *Store) ImportSession(ctx context.Context, key string) (store.SessionImp
 // Context begins the next context.
 func (m *sessionImport) Context(_ context.Context, c *store.ContextRecord) error {
 	const op = "import context"
-	if c.NextSeq < 1 || max(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough) >= c.NextSeq ||
+	if c.NextSeq < 1 || c.NextSeq > maxNextSeq || max(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough) >= c.NextSeq ||
 		min(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough) < 0 {
-		return fmt.Errorf("%s: seqs of slot %q are not below the next one, %d: %w", op, c.Slot.ID, c.NextSeq, store.ErrInvalid)
+		return fmt.Errorf("%s: seqs of slot %q are not below the next one, %d, or that is none: %w", op, c.Slot.ID, c.NextSeq, store.ErrInvalid)
 	}
 	if err := checkSlot(&c.Slot); err != nil {
 		return wrap(op, err)

@@ -16,7 +16,7 @@ import (
 )
 
 // Enqueue stores deliveries that belong to no turn.
-func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, dedupKey string, remember *models.Session) (bool, error) {
+func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, once store.Once, remember *models.Session) (bool, error) {
 	if len(deliveries) == 0 {
 		return true, nil
 	}
@@ -35,13 +35,8 @@ func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, dedu
 		if err != nil {
 			return err
 		}
-		if dedupKey != "" {
-			_, err := t.exec("INSERT INTO dedup (key_hash, inbound_id, created_at) VALUES (?, ?, ?)",
-				hash("push", dedupKey), deliveries[0].ID, micros(deliveries[0].CreatedAt))
-			if duplicate(err) {
-				return errSeen
-			}
-			if err != nil {
+		if once.Key != "" {
+			if err := insertOnce(t, once, deliveries[0]); err != nil {
 				return err
 			}
 		}
@@ -67,14 +62,42 @@ func (s *Store) Enqueue(ctx context.Context, deliveries []*models.Delivery, dedu
 	}
 	var first string
 	err = s.read(ctx, "enqueue", func(t *tx) error {
-		_, err := t.find(&first, "SELECT inbound_id FROM dedup WHERE key_hash = ?", hash("push", dedupKey))
+		n, err := t.find(&first, "SELECT inbound_id FROM dedup WHERE key_hash = ?", onceHash(once))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("the key stands for something else: %w", store.ErrConflict)
+		}
 		return err
 	})
+	if err != nil {
+		return false, err
+	}
 	if again && first == deliveries[0].ID {
-		return true, err
+		return true, nil
 	}
 	deliveries[0].ID = first
-	return false, err
+	return false, nil
+}
+
+// insertOnce stores the key that makes deliveries unique, and beside it what it stands
+// for; errSeen if the key is there.
+func insertOnce(t *tx, once store.Once, first *models.Delivery) error {
+	args := []any{hash("push", once.Key), first.ID, micros(first.CreatedAt)}
+	if once.Fingerprint != "" {
+		args = append(args, onceHash(once), first.ID, micros(first.CreatedAt))
+	}
+	_, err := t.exec("INSERT INTO dedup (key_hash, inbound_id, created_at) VALUES "+values(len(args)/3, 3), args...)
+	if duplicate(err) {
+		return errSeen
+	}
+	return err
+}
+
+// onceHash is where the first delivery of a key with its fingerprint is found.
+func onceHash(once store.Once) []byte {
+	if once.Fingerprint == "" {
+		return hash("push", once.Key)
+	}
+	return hash("push", once.Key, once.Fingerprint)
 }
 
 // placeOf is the key of the session that a delivery belongs to; empty for none.

@@ -41,7 +41,7 @@ func backgroundDelivered(f *fixture) {
 	key := f.key()
 	talk := f.waiting(key, kind(models.KindObserved))
 	one, two, three := f.background(key, "one"), NewDelivery(key, "oc_1", "of the session", f.now), f.background(key, "three")
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two, three}, "", f.newSession(key))
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two, three}, store.Once{}, f.newSession(key))
 	f.ok(err)
 	equal(f, "before it was sent", len(f.observes(key)), 1)
 	c := f.claimTarget(claim())
@@ -63,10 +63,10 @@ func backgroundDelivered(f *fixture) {
 func backgroundFailed(f *fixture) {
 	key := f.key()
 	refused, lost := f.background(key, "refused"), f.background(key, "said twice")
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{refused, lost}, "once", f.newSession(key))
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{refused, lost}, store.Once{Key: "once"}, f.newSession(key))
 	f.ok(err)
 	again := f.background(key, "refused")
-	fresh, err := f.Enqueue(f.ctx, []*models.Delivery{again}, "once", f.newSession(key))
+	fresh, err := f.Enqueue(f.ctx, []*models.Delivery{again}, store.Once{Key: "once"}, f.newSession(key))
 	f.ok(err)
 	equal(f, "fresh", fresh, false)
 	c := f.claimTarget(claim())
@@ -96,7 +96,7 @@ func backgroundOfTurn(f *fixture) {
 
 	// A session that is deleted in between takes what was not sent along.
 	late := f.background(chat, "late")
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{late}, "", f.newSession(chat))
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{late}, store.Once{}, f.newSession(chat))
 	f.ok(err)
 	f.delete(chat)
 	equal(f, "after a delete", len(f.observes(chat)), 0)

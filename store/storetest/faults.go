@@ -293,7 +293,7 @@ func prepareAppend(f *fixture, s *scene) func() error {
 
 func prepareFinish(f *fixture, s *scene) func() error {
 	one, two := NewDelivery(s.key, s.key, "one", f.now), NewDelivery(s.key, s.key, "two", f.now)
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two}, "", f.newSession(s.key)) // its text becomes history
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two}, store.Once{}, f.newSession(s.key)) // its text becomes history
 	f.ok(err)
 	s.deliveries = []string{one.ID, two.ID}
 	claims, err := f.ClaimTargets(f.ctx, claim(), 1000)

@@ -50,7 +50,7 @@ func limitTable(f *fixture) {
 		return func() error {
 			d := f.delivery("oc_1", "text")
 			set(d)
-			_, err := f.Enqueue(f.ctx, []*models.Delivery{d}, "", nil)
+			_, err := f.Enqueue(f.ctx, []*models.Delivery{d}, store.Once{}, nil)
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (f *fixture) enqueue(deliveries ...*models.Delivery) {
 	for _, d := range deliveries {
 		d.SessionKey = deliveries[0].SessionKey
 	}
-	stored, err := f.Enqueue(f.ctx, deliveries, "", nil)
+	stored, err := f.Enqueue(f.ctx, deliveries, store.Once{}, nil)
 	f.ok(err)
 	equal(f, "stored", stored, true)
 }
@@ -224,18 +224,33 @@ func outboxTargets(f *fixture) {
 
 func outboxOnce(f *fixture) {
 	first := f.delivery("oc_1", "once")
-	stored, err := f.Enqueue(f.ctx, []*models.Delivery{first}, "push/1", nil)
+	stored, err := f.Enqueue(f.ctx, []*models.Delivery{first}, store.Once{Key: "push/1"}, nil)
 	f.ok(err)
 	equal(f, "stored", stored, true)
 	repeat := f.delivery("oc_1", "once")
-	stored, err = f.Enqueue(f.ctx, []*models.Delivery{repeat}, "push/1", nil)
+	stored, err = f.Enqueue(f.ctx, []*models.Delivery{repeat}, store.Once{Key: "push/1"}, nil)
 	f.ok(err)
 	equal(f, "stored", stored, false)
 	equal(f, "first delivery", repeat.ID, first.ID)
-	stored, err = f.Enqueue(f.ctx, []*models.Delivery{f.delivery("oc_1", "other")}, "PUSH/1", nil)
+	stored, err = f.Enqueue(f.ctx, []*models.Delivery{f.delivery("oc_1", "other")}, store.Once{Key: "PUSH/1"}, nil)
 	f.ok(err)
 	equal(f, "stored", stored, true)
 	equal(f, "deliveries", texts(f.deliveries("")), []string{"once", "other"})
+
+	// A fingerprint tells repeats from what only has the key.
+	enqueue := func(fingerprint string) (*models.Delivery, error) {
+		d := f.delivery("oc_1", "exact")
+		_, err := f.Enqueue(f.ctx, []*models.Delivery{d}, store.Once{Key: "push/2", Fingerprint: fingerprint}, nil)
+		return d, err
+	}
+	exact, err := enqueue("a")
+	f.ok(err)
+	_, err = enqueue("b")
+	f.fails(err, store.ErrConflict)
+	repeat, err = enqueue("a")
+	f.ok(err)
+	equal(f, "first delivery", repeat.ID, exact.ID)
+	equal(f, "deliveries", texts(f.deliveries("")), []string{"once", "other", "exact"})
 }
 
 func outboxRace(f *fixture) {
@@ -245,7 +260,7 @@ func outboxRace(f *fixture) {
 	errs := make([]error, racers)
 	race(racers, func(i int) {
 		d := f.delivery(fmt.Sprintf("oc_%d", i%2), "once")
-		stored[i], errs[i] = f.Enqueue(f.ctx, []*models.Delivery{d}, "push/1", nil)
+		stored[i], errs[i] = f.Enqueue(f.ctx, []*models.Delivery{d}, store.Once{Key: "push/1"}, nil)
 		first[i] = d.ID
 	})
 	f.ok(errors.Join(errs...))
@@ -265,7 +280,7 @@ func outboxRemember(f *fixture) {
 	s := f.newSession(key)
 	one, two := f.delivery("oc_1", "one"), f.delivery("oc_1", "two")
 	one.SessionKey, two.SessionKey = key, key
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two}, "", s)
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{one, two}, store.Once{}, s)
 	f.ok(err)
 	_, err = f.Messages(f.ctx, key, models.DefaultSlot, 0, 10)
 	if err == nil {
@@ -291,7 +306,7 @@ func outboxRememberNot(f *fixture) {
 	f.create(key, "before")
 	d := f.delivery("oc_1", "refused")
 	d.SessionKey = key
-	_, err := f.Enqueue(f.ctx, []*models.Delivery{d}, "", f.newSession(key))
+	_, err := f.Enqueue(f.ctx, []*models.Delivery{d}, store.Once{}, f.newSession(key))
 	f.ok(err)
 	c := f.claimTarget(claim())
 	f.next(c)

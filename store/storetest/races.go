@@ -219,7 +219,7 @@ func raceSenders(f *fixture) {
 		}()
 		if i < producers { // each producer has a target of its own, so that its order is known
 			for n := range each {
-				_, err := f.Enqueue(ctx, []*models.Delivery{f.delivery(fmt.Sprintf("oc_%d", i%targets), fmt.Sprint(n))}, "", nil)
+				_, err := f.Enqueue(ctx, []*models.Delivery{f.delivery(fmt.Sprintf("oc_%d", i%targets), fmt.Sprint(n))}, store.Once{}, nil)
 				errs[i] = errors.Join(errs[i], err)
 			}
 			return

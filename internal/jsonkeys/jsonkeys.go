@@ -1,4 +1,4 @@
-package httpapi
+package jsonkeys
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// checkKeys refuses valid JSON in which an object has a key twice, or one that is the
+// Check refuses valid JSON in which an object has a key twice, or one that is the
 // name of a field but for its case: encoding/json would take the last of them, and
 // either case, where a client meant one thing and something before us may have read
 // another. v is what the document is decoded into.
-func checkKeys(document []byte, v any) error {
+func Check(document []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	return (&keyChecker{d}).value(reflect.TypeOf(v))
