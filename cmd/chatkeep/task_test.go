@@ -311,8 +311,9 @@ func TestConfiguredTasksFollowTheFile(t *testing.T) {
 	}
 	write("")
 	server, _ := p.serve()
-	p.must("task", "add", "--id", "stranger", "--schedule", "0 0 1 1 *", "--url", hook.URL, "--secret-file", secret, "sneak")
-	p.command("", "task", "run", "stranger").wants(t, exitFailed, "sneak\n", "could not be sent")
+	p.command("", "task", "add", "--id", "stranger", "--schedule", "0 0 1 1 *", "--url", hook.URL, "--secret-file", secret, "sneak").
+		wants(t, exitUsage, "", "egress.allowPrivate")
+	p.must("task", "add", "--id", "stranger", "--schedule", "0 0 1 1 *", "--url", "https://hooks.example.com/", "sneak")
 
 	every := func(id, prompt string) string {
 		return fmt.Sprintf("  - {id: %s, schedule: '@every 1s', prompt: %s, retries: 0, maxRuns: 0, deliver: {url: %q, secretFile: %q}}\n", id, prompt, hook.URL, secret)
