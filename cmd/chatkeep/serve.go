@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -64,7 +65,15 @@ func serve(ctx context.Context, path string, cfg *config.Config, logTo io.Writer
 	return err
 }
 
+// smallHeap is how far, in percent, a server's heap may grow between collections
+// where GOGC does not say: a few megabytes are alive, so collecting sooner is cheap and
+// keeps some three megabytes out of what is resident.
+const smallHeap = 50
+
 func (a *app) serve(ctx context.Context, path string, level *slog.LevelVar) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(smallHeap)
+	}
 	// Before anybody can know that this process is there: an early hangup would end it.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
