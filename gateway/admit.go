@@ -42,6 +42,11 @@ func bare(m *adapters.Message) *adapters.Message {
 	}
 }
 
+// refusedKey is by what it is remembered that somebody was refused in a chat.
+func refusedKey(in *models.Inbound, m *adapters.Message) string {
+	return strings.Join([]string{"refused", in.Channel, in.Account, m.Chat.ID, m.Sender.ID}, "\x00")
+}
+
 // tellStranger tells a person who was refused, once per chat: how to be let in, where
 // that can be asked for, else that it cannot be.
 func (a *acceptance) tellStranger(in *models.Inbound) {
@@ -51,7 +56,7 @@ func (a *acceptance) tellStranger(in *models.Inbound) {
 		return
 	}
 	g, lang, verdict := a.g, langOf(a.chat, m), a.verdict
-	key := strings.Join([]string{"refused", in.Channel, in.Account, m.Chat.ID, m.Sender.ID}, "\x00")
+	key := refusedKey(in, m)
 	if g.told.knows(key, a.now) {
 		return
 	}
@@ -106,9 +111,6 @@ func (g *Gateway) askForAccess(ctx context.Context, in *models.Inbound, m *adapt
 	}
 }
 
-// Names of who decides over the admin API.
-const decidedByOperator = "admin"
-
 // DecideAccess approves or denies the request of a code for the operator, and tells
 // whoever asked. [store.ErrNotFound] if there is none, or it has expired.
 func (g *Gateway) DecideAccess(ctx context.Context, code string, approve bool) (*models.AccessGrant, error) {
@@ -116,7 +118,7 @@ func (g *Gateway) DecideAccess(ctx context.Context, code string, approve bool) (
 	if approve {
 		state = models.AccessApproved
 	}
-	grant, err := g.store.DecideAccess(ctx, store.AccessDecision{Code: access.ReadCode(code), State: state, By: decidedByOperator, Now: g.now()})
+	grant, err := g.store.DecideAccess(ctx, store.AccessDecision{Code: access.ReadCode(code), State: state, By: byOperator, Now: g.now()})
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 const (
@@ -27,24 +28,9 @@ const (
 	shownArguments = 1500
 	// codeLength makes a code that nobody guesses; it is typed on phones.
 	codeLength = 8
-	// codeLetters are told apart easily.
-	codeLetters = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 	// beginPause is between attempts to note that a call begins, while the database is away.
 	beginPause = 200 * time.Millisecond
 )
-
-// newCode returns a code that names a call.
-func newCode() string {
-	code := make([]byte, codeLength)
-	for i := range code {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(codeLetters))))
-		if err != nil {
-			panic(err) // the system has no randomness
-		}
-		code[i] = codeLetters[n.Int64()]
-	}
-	return string(code)
-}
 
 // decision is what the envelope of a message holds that decided on a call.
 type decision struct {
@@ -89,7 +75,7 @@ func (r *turn) held(calls []agents.HeldCall) ([]*models.Approval, error) {
 	out := make([]*models.Approval, len(calls))
 	for i, call := range calls {
 		out[i] = &models.Approval{
-			Code: newCode(), SessionKey: r.head.SessionKey, Slot: r.head.Slot, InboundID: r.head.ID, AgentID: r.env.AgentID,
+			Code: models.NewCode(codeLength), SessionKey: r.head.SessionKey, Slot: r.head.Slot, InboundID: r.head.ID, AgentID: r.env.AgentID,
 			Channel: r.head.Channel, Account: r.head.Account, SenderID: r.env.Message.Sender.ID, SenderName: clip(r.env.Message.Sender.Name),
 			Tool: call.Tool, Arguments: string(call.Arguments), Key: call.Key, Reasoning: call.Reasoning, Payload: place,
 			State: models.ApprovalPending, CreatedAt: now, ExpiresAt: now.Add(cmp.Or(r.settings.ApprovalExpiry, approvalExpiry)),
@@ -148,7 +134,7 @@ func (r *turn) asks(approvals []*models.Approval) []*models.Delivery {
 // question is what a person is told about a call.
 func (r *turn) question(a *models.Approval) string {
 	return text.Say(r.lang, text.ApprovalAsk, a.Tool, cmp.Or(a.SenderName, a.SenderID), readable(r.mayShow(a.Arguments)), a.Code, a.Code,
-		a.ExpiresAt.In(r.location()).Format("2006-01-02 15:04 MST"))
+		a.ExpiresAt.In(r.settings.location()).Format("2006-01-02 15:04 MST"))
 }
 
 // mayShow is what people may read of arguments: a model wrote them, as it writes answers.
@@ -158,13 +144,6 @@ func (r *turn) mayShow(arguments string) string {
 		return "…"
 	}
 	return masked
-}
-
-func (r *turn) location() *time.Location {
-	if r.settings.Location != nil {
-		return r.settings.Location
-	}
-	return time.UTC
 }
 
 // readable lays arguments out for people.
@@ -210,13 +189,13 @@ func failedCall(why string) agents.ToolResult {
 // it, as far as anybody knows. It is begun at most once, whatever dies and runs again.
 func (g *Gateway) once(ctx context.Context, code string, call func(context.Context) agents.ToolResult) agents.ToolResult {
 	a, first, err := g.store.BeginCall(ctx, code)
-	for err != nil {
-		if clock.Sleep(ctx, g.clock, beginPause) != nil {
-			return failedCall("the call could not be begun; it was not run")
-		}
+	for errors.Is(err, store.ErrUnavailable) && clock.Sleep(ctx, g.clock, beginPause) == nil {
 		a, first, err = g.store.BeginCall(ctx, code)
 	}
 	switch {
+	case err != nil:
+		g.log.ErrorContext(ctx, "an approved call could not be begun", "code", code, "error", err)
+		return failedCall("the call could not be begun; it was not run")
 	case first:
 	case a.State == models.ApprovalDone:
 		var before agents.ToolResult

@@ -355,6 +355,23 @@ func TestApprovedCallIsNeverMadeTwice(t *testing.T) {
 	})
 }
 
+// A call that is gone, with its session, is not waited for.
+func TestCallThatIsGoneIsNotMade(t *testing.T) {
+	r := newRig(t).start()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	result := r.gateway.Once(ctx, "NOSUCHCODE", func(context.Context) agents.ToolResult {
+		t.Error("the call was made")
+		return agents.ToolResult{}
+	})
+	if !result.IsError || !strings.Contains(result.Text, "was not run") {
+		t.Errorf("result %+v", result)
+	}
+	if ctx.Err() != nil {
+		t.Error("it was waited for")
+	}
+}
+
 // Whoever fetches an answer learns of the call there, and the one who approves gets the
 // answer to it.
 func TestApprovalOfWhoFetchesAnswers(t *testing.T) {

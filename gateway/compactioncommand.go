@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/internal/text"
@@ -14,12 +12,8 @@ import (
 	"github.com/chatkeep/chatkeep/store"
 )
 
-const (
-	// maxSummaries bounds the summaries that commands have running at once.
-	maxSummaries = 16
-	// tellTimeout bounds storing a notice.
-	tellTimeout = 10 * time.Second
-)
+// maxSummaries bounds the summaries that commands have running at once.
+const maxSummaries = 16
 
 // plannedSummary is what a command for a summary would act on. It asks no model.
 func (g *Gateway) plannedSummary(ctx context.Context, key string) (*command.Summary, error) {
@@ -82,21 +76,6 @@ func summarySaid(ctx context.Context, lang text.Lang, inboundID, slot string, re
 	default:
 		return text.Say(lang, text.CompactNothing)
 	}
-}
-
-// tell stores notices for sending, once for the words given: also if another replica,
-// or this process before it died, did so within the time that is remembered.
-func (g *Gateway) tell(ctx context.Context, notices []*models.Delivery, once ...string) {
-	if len(notices) == 0 {
-		return
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
-	defer cancel()
-	if _, err := g.store.Enqueue(bounded, notices, store.Once{Key: "notice\x00" + strings.Join(once, "\x00")}, nil); err != nil {
-		g.log.Error("a notice could not be stored", "inbound", notices[0].InboundID, "error", err)
-		return
-	}
-	g.outbox.nudge()
 }
 
 // Compacted is what a summary that was asked for came to: Changed counts the messages

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
@@ -53,8 +52,7 @@ func (r *turn) stillAdmitted(ctx context.Context) *result {
 	if r.env.Run != nil {
 		return failed(models.InboundFailed, models.CodeForbidden, "the owner of the task may not use this bot any more", "")
 	}
-	key := strings.Join([]string{"refused", r.head.Channel, r.head.Account, m.Chat.ID, m.Sender.ID}, "\x00")
-	r.tellLater(key, r.g.now().Add(refusalLife), text.Say(r.lang, text.AccessDenied, m.Sender.ID, m.Chat.ID))
+	r.tellLater(refusedKey(r.head, m), r.g.now().Add(refusalLife), text.Say(r.lang, text.AccessDenied, m.Sender.ID, m.Chat.ID))
 	return failed(models.InboundIgnored, models.CodeForbidden, "the sender may not use this bot any more", "")
 }
 

@@ -2,15 +2,17 @@ package gateway
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 const (
-	// tellOnceTimeout bounds the storing of a notice.
-	tellOnceTimeout = 10 * time.Second
+	// tellTimeout bounds the storing of a notice.
+	tellTimeout = 10 * time.Second
 	// toldLife is how long it is remembered here that something was told: the database
 	// knows for how long it counts, and is asked again after that.
 	toldLife = time.Minute
@@ -18,13 +20,28 @@ const (
 	maxTold = 4096
 )
 
+// tell stores notices for sending, once for the words given: also if another replica,
+// or this process before it died, did so within the time that is remembered.
+func (g *Gateway) tell(ctx context.Context, notices []*models.Delivery, once ...string) {
+	if len(notices) == 0 {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	if _, err := g.store.Enqueue(bounded, notices, store.Once{Key: "notice\x00" + strings.Join(once, "\x00")}, nil); err != nil {
+		g.log.Error("a notice could not be stored", "inbound", notices[0].InboundID, "error", err)
+		return
+	}
+	g.outbox.nudge()
+}
+
 // tellOnce stores notices for sending unless this was done under the key, on any
 // replica, and until is not over. It reports whether they were told, now or before.
 func (g *Gateway) tellOnce(ctx context.Context, key string, until time.Time, notices []*models.Delivery) bool {
 	if len(notices) == 0 {
 		return true
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellOnceTimeout)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
 	fresh, err := g.store.TellOnce(bounded, key, g.now(), until, notices)
 	if err != nil {

@@ -1,7 +1,9 @@
 package models
 
 import (
+	"crypto/rand"
 	"fmt"
+	"math/big"
 	"regexp"
 	"time"
 
@@ -40,4 +42,20 @@ func NewID(prefix string) string { return prefix + "_" + uuid.Must(uuid.NewV7())
 // NewMessageID returns a message id of the form msg_{uuid}_{nanos}.
 func NewMessageID(now time.Time) string {
 	return fmt.Sprintf("msg_%s_%d", uuid.New(), now.UnixNano())
+}
+
+// CodeLetters are what codes are made of: letters and figures that are told apart easily.
+const CodeLetters = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// NewCode returns a random code of so many [CodeLetters], for people to type.
+func NewCode(length int) string {
+	code := make([]byte, length)
+	for i := range code {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(CodeLetters))))
+		if err != nil {
+			panic(err) // the system has no randomness
+		}
+		code[i] = CodeLetters[n.Int64()]
+	}
+	return string(code)
 }

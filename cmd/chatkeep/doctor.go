@@ -118,7 +118,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config, log *slog.Logger, r 
 	const check = "database"
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	st, err := openStore(ctx, cfg, false, nil, log)
+	st, err := openStore(ctx, cfg.Storage, false, nil, log)
 	if err != nil {
 		r.add(check, levelError, "%s", explain(err))
 		return

@@ -68,7 +68,7 @@ func withSchema(cmd *cobra.Command, f *flags, migrate bool, work func(ctx contex
 	switch cfg.Storage.Driver {
 	case config.DriverFile:
 		if migrate { // which may have to make the database from the sessions
-			st, err := openStore(cmd.Context(), cfg, false, nil, from.Logger)
+			st, err := openStore(cmd.Context(), cfg.Storage, false, nil, from.Logger)
 			if err != nil {
 				return explain(err)
 			}

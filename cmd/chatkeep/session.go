@@ -35,7 +35,7 @@ func openStorage(cmd *cobra.Command, f *flags) (*config.Config, store.Store, err
 	if cfg.Storage.Driver == config.DriverMemory {
 		return nil, nil, errors.New("storage driver memory keeps nothing between processes; ask the running server through its admin API")
 	}
-	st, err := openStore(cmd.Context(), cfg, false, nil, quietLogger(cfg, cmd.ErrOrStderr()))
+	st, err := openStore(cmd.Context(), cfg.Storage, false, nil, quietLogger(cfg, cmd.ErrOrStderr()))
 	if err != nil {
 		return nil, nil, explain(err)
 	}

@@ -157,7 +157,7 @@ func (p storagePlace) source(ctx context.Context, log *slog.Logger) (store.Store
 			return nil, missing
 		}
 	}
-	return openDriver(ctx, p.Storage, false, nil, log)
+	return openStore(ctx, p.Storage, false, nil, log)
 }
 
 // hasSchema reports whether the program ever used a database.
@@ -176,7 +176,7 @@ func copyStorage(ctx context.Context, from, to storagePlace, o transfer.CopyOpti
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := openDriver(ctx, to.Storage, false, nil, log)
+	target, err := openStore(ctx, to.Storage, false, nil, log)
 	if err != nil {
 		return nil, err
 	}

@@ -201,11 +201,11 @@ func (t *terminal) follow(ctx context.Context, w *watch.Watcher) error {
 // outcomeError says why a message was not answered, and what to do.
 func outcomeError(in *models.Inbound) error {
 	cause := strings.TrimSpace(in.Error)
-	detail := func(say, todo string) error {
+	detail := func(say, advice string) error {
 		if cause != "" {
 			say += ": " + cause
 		}
-		return fmt.Errorf("%s; %s", say, todo)
+		return fmt.Errorf("%s; %s", say, advice)
 	}
 	switch in.State {
 	case models.InboundDone, models.InboundObserved:
@@ -233,20 +233,20 @@ func outcomeError(in *models.Inbound) error {
 
 // explain adds to an error from below what can be done about it.
 func explain(err error) error {
-	var todo string
+	var advice string
 	switch {
 	case errors.Is(err, store.ErrQueueFull):
-		todo = "wait until some are answered, or stop them with: chatkeep run /stop"
+		advice = "wait until some are answered, or stop them with: chatkeep run /stop"
 	case errors.Is(err, store.ErrTooLarge):
-		todo = "send less, or raise limits.maxInboundBytes"
+		advice = "send less, or raise limits.maxInboundBytes"
 	case errors.Is(err, store.ErrSchemaNewer):
-		todo = "use the newest chatkeep on this database"
+		advice = "use the newest chatkeep on this database"
 	case errors.Is(err, store.ErrLocked):
-		todo = "stop the other server first"
+		advice = "stop the other server first"
 	case errors.Is(err, store.ErrUnavailable):
-		todo = "check storage.dsn and that the database runs"
+		advice = "check storage.dsn and that the database runs"
 	default:
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, todo)
+	return fmt.Errorf("%w; %s", err, advice)
 }

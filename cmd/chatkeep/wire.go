@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,11 +36,7 @@ import (
 
 // openStore opens the configured store and brings its schema up to date. A
 // server keeps others off an embedded database.
-func openStore(ctx context.Context, cfg *config.Config, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
-	return openDriver(ctx, cfg.Storage, server, observer, log)
-}
-
-func openDriver(ctx context.Context, s config.Storage, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
+func openStore(ctx context.Context, s config.Storage, server bool, observer gormstore.Observer, log *slog.Logger) (store.Store, error) {
 	switch s.Driver {
 	case config.DriverMemory:
 		return memstore.New(), nil
@@ -167,16 +162,10 @@ func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Age
 
 // notInEffect names settings that are accepted but change nothing yet.
 func notInEffect(cfg *config.Config) []string {
-	var out []string
-	for name, set := range map[string]bool{
-		"tracing": cfg.Tracing.Endpoint != "",
-	} {
-		if set {
-			out = append(out, name)
-		}
+	if cfg.Tracing.Endpoint == "" {
+		return nil
 	}
-	slices.Sort(out)
-	return out
+	return []string{"tracing"}
 }
 
 // app is a gateway with its store, as the commands use it.
@@ -206,7 +195,7 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 		log.Warn("these settings are accepted but not in effect yet", "settings", names)
 	}
 	metrics := telemetry.New(version, clock.Real())
-	st, err := openStore(ctx, cfg, server, metrics.Store(), log)
+	st, err := openStore(ctx, cfg.Storage, server, metrics.Store(), log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package access
 
 import (
-	"crypto/rand"
 	"errors"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -24,25 +22,13 @@ const (
 
 	codePrefix = "P-"
 	codeLength = 6
-	// codeLetters are told apart easily.
-	codeLetters = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 )
 
 // ErrTooManyTries means that somebody named too many codes that there are not.
 var ErrTooManyTries = errors.New("access: too many wrong codes")
 
 // NewCode returns a code for a request, such as P-7K3F9Q.
-func NewCode() string {
-	code := make([]byte, codeLength)
-	for i := range code {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(codeLetters))))
-		if err != nil {
-			panic(err) // the system has no randomness
-		}
-		code[i] = codeLetters[n.Int64()]
-	}
-	return codePrefix + string(code)
-}
+func NewCode() string { return codePrefix + models.NewCode(codeLength) }
 
 // ReadCode is a code as somebody wrote it, in its own spelling.
 func ReadCode(said string) string { return strings.ToUpper(strings.Trim(said, "` ")) }
@@ -50,7 +36,7 @@ func ReadCode(said string) string { return strings.ToUpper(strings.Trim(said, "`
 // IsCode reports whether a text may be the code of a request.
 func IsCode(text string) bool {
 	letters, ok := strings.CutPrefix(text, codePrefix)
-	return ok && len(letters) == codeLength && strings.Trim(letters, codeLetters) == ""
+	return ok && len(letters) == codeLength && strings.Trim(letters, models.CodeLetters) == ""
 }
 
 // Subjects are all in whose name a person, known by any of the ids, may have been let

@@ -32,7 +32,8 @@ type Ask struct {
 	// System says what is asked for, Text holds what it is to be made of.
 	System string
 	Text   string
-	// MaxTokens bounds the answer.
+	// MaxTokens is the room that the window keeps for the answer. System asks for no more
+	// than that; it is no hard limit, for models that reason count their reasoning too.
 	MaxTokens int
 }
 
