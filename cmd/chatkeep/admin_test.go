@@ -186,6 +186,20 @@ func TestDoctorFindsFaults(t *testing.T) {
 	p.ask("x").wants(t, exitFailed, "", "storage.dsn")
 }
 
+// Sessions that a change of the configuration cut off are named.
+func TestDoctorFindsOrphans(t *testing.T) {
+	p := newPlace(t, "agents: [{id: old, kind: echo}]\n")
+	p.ask("hello").wants(t, exitDone, "hello\n", "")
+	t.Setenv("CHATKEEP_STORAGE_DSN", filepath.Join(p.dir, "data", "chatkeep.db"))
+	if err := os.WriteFile(p.config, []byte("agents: [{id: new, kind: echo}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := p.command("", "doctor")
+	if r.code != exitDone || !strings.Contains(r.out, "1 of the newest 1 ") || !strings.Contains(r.out, "agent:old:channel:cli:") {
+		t.Errorf("exit %d: %q, %q", r.code, r.out, r.err)
+	}
+}
+
 func TestDoctorWarns(t *testing.T) {
 	cfg := config.Default()
 	cfg.Storage.Driver = config.DriverMemory

@@ -138,6 +138,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config, log *slog.Logger, r 
 	default:
 		r.add("clock", levelOK, "within %s of the database's", maxClockOffset)
 	}
+	checkOrphans(ctx, cfg, st, r)
 }
 
 // charset is what opening a MySQL database has made sure of.
@@ -207,23 +208,5 @@ func checkChannels(ctx context.Context, cfg *config.Config, log *slog.Logger, r 
 				r.add(check, levelError, "%s", text)
 			}
 		}
-	}
-}
-
-// checkScopes warns of memories that people may not know they share.
-func checkScopes(cfg *config.Config, r *report) {
-	warn := func(channel, account string, s config.Scope) {
-		if s.Direct == config.ScopeMain {
-			r.add(channel+"/"+account, levelWarning, "scope.direct is main: everybody who writes to the bot shares one memory")
-		}
-	}
-	for _, c := range cfg.Channels.Feishu {
-		warn(config.ChannelFeishu, c.Account, c.Scope)
-	}
-	for _, c := range cfg.Channels.DingTalk {
-		warn(config.ChannelDingTalk, c.Account, c.Scope)
-	}
-	for _, c := range cfg.Channels.API {
-		warn(config.ChannelAPI, c.Account, c.Scope)
 	}
 }

@@ -58,8 +58,11 @@ func (p private) startOnce(bin binaries) (*mysql.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(rundir, "data")
-	if err := initialise(bin, data); err != nil {
+	data, tmp := filepath.Join(rundir, "data"), filepath.Join(rundir, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		return nil, err
+	}
+	if err := initialise(bin, data, tmp); err != nil {
 		return nil, err
 	}
 	initFile := filepath.Join(rundir, "init.sql")
@@ -78,7 +81,7 @@ func (p private) startOnce(bin binaries) (*mysql.Config, error) {
 
 	args := []string{
 		"-c", supervise, "supervise", p.usersFile(), strconv.FormatFloat(p.linger.Seconds(), 'f', -1, 64), rundir,
-		bin.server, "--no-defaults", "--datadir=" + data, "--init-file=" + initFile,
+		bin.server, "--no-defaults", "--datadir=" + data, "--tmpdir=" + tmp, "--init-file=" + initFile,
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port), "--socket=mysqld.sock", "--skip-name-resolve",
 		"--character-set-server=utf8mb4", "--max-connections=500", "--max-allowed-packet=64M",
 		"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=128M",
@@ -96,11 +99,13 @@ func (p private) startOnce(bin binaries) (*mysql.Config, error) {
 	return waitReady(port, rundir)
 }
 
-func initialise(bin binaries, data string) error {
+// initialise makes the data directory. Its own tmp is as for the server: a server that
+// starts removes all temporary tables that it finds in one, those of others too.
+func initialise(bin binaries, data, tmp string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
 	args := []string{
-		"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal",
+		"--no-defaults", "--datadir=" + data, "--tmpdir=" + tmp, "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--innodb-log-file-size=128M",
 	}
 	out, err := exec.CommandContext(ctx, bin.initialise, append(args, asUser()...)...).CombinedOutput()

@@ -171,15 +171,18 @@ func TestPrivateServer(t *testing.T) {
 	if other := second.addr(t); other != addr {
 		t.Fatalf("two servers: %s and %s", addr, other)
 	}
-	var logged string
+	var logged, tmp string
 	t.Run("database", func(t *testing.T) {
 		db := open(t, create(t, rootAt(addr)))
-		if err := db.QueryRowContext(t.Context(), "SELECT @@innodb_flush_log_at_trx_commit").Scan(&logged); err != nil {
+		if err := db.QueryRowContext(t.Context(), "SELECT @@innodb_flush_log_at_trx_commit, @@tmpdir").Scan(&logged, &tmp); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if logged != "1" {
 		t.Errorf("innodb_flush_log_at_trx_commit = %s, want the durable 1", logged)
+	}
+	if !strings.HasPrefix(tmp, dir+"/run-") {
+		t.Errorf("its temporary tables are in %s, where another server that starts removes them", tmp)
 	}
 
 	// It stays while one of them lives, however the other ends.
