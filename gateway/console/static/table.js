@@ -1,0 +1,45 @@
+// Tables and lists that come in pages. On a narrow screen each row is a card.
+
+import { once } from "./action.js";
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { none as nothing } from "./format.js";
+import { t } from "./i18n.js";
+import { empty, later } from "./later.js";
+
+// table shows items by columns {label, cell, class}.
+export function table(columns, items, attributes = {}) {
+  const body = h("tbody");
+  const node = h("table", attributes,
+    h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: c.class }, c.label)))), body);
+  node.add = (more) => body.append(...more.map((item) => row(columns, item)));
+  node.add(items);
+  return node;
+}
+
+function row(columns, item) {
+  return h("tr", {}, columns.map((c) => {
+    const content = c.cell(item);
+    return h("td", { "data-label": c.label, class: [c.class, (!content || content === nothing) && "nothing"].filter(Boolean).join(" ") || null }, content);
+  }));
+}
+
+// pages shows a list of the API with a button for the next page, and returns the function
+// that reads it anew.
+export function pages(view, path, { query = {}, columns, none, size = 50, read = get }) {
+  const page = (cursor, signal) => read(path, { query: { ...query, limit: size, cursor }, signal });
+  return later(view, (signal) => page("", signal), (first) => {
+    if (first.items.length === 0 && !first.nextCursor) return empty(none);
+    const rows = table(columns, first.items);
+    let cursor = first.nextCursor;
+    const more = h("button", { type: "button", class: "more", hidden: !cursor, onclick: () => once(more, next) }, t("Show more"));
+    async function next() {
+      const added = await page(cursor, view.signal);
+      if (view.signal.aborted) return;
+      rows.add(added.items);
+      cursor = added.nextCursor;
+      more.hidden = !cursor;
+    }
+    return [rows, more];
+  });
+}
