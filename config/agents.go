@@ -95,7 +95,8 @@ type MCPServer struct {
 	Name    string   `json:"name"`
 	Command []string `json:"command,omitzero"`
 	URL     URL      `json:"url,omitzero"`
-	// Env is added to the environment of Command.
+	// Env is what the environment of Command holds beside paths, language, time zone,
+	// proxies and certificates.
 	Env     map[string]Secret `json:"env,omitzero"`
 	EnvFile string            `json:"envFile,omitzero"` // lines of NAME=value
 	// Headers are added to every request to URL.

@@ -92,5 +92,5 @@ type Log struct {
 
 // Tracing sends OpenTelemetry traces.
 type Tracing struct {
-	Endpoint URL `json:"endpoint"` // OTLP: a URL or host:port; empty: off
+	Endpoint URL `json:"endpoint"` // of an OTLP/HTTP receiver; empty: off
 }

@@ -293,8 +293,9 @@ func TestOperationRules(t *testing.T) {
 		{"log: {level: debug, format: json}", ""},
 		{"log: {format: xml}", `log.format: must be one of text, json, not "xml"`},
 		{"tracing: {endpoint: http://localhost:4318}", ""},
-		{"tracing: {endpoint: 'localhost:4317'}", ""},
-		{"tracing: {endpoint: localhost}", "tracing.endpoint: needs an OTLP receiver such as http://localhost:4318 or localhost:4317"},
+		{"tracing: {endpoint: 'https://collector.example/otlp'}", ""},
+		{"tracing: {endpoint: 'localhost:4317'}", "tracing.endpoint: needs the URL of an OTLP/HTTP receiver such as http://localhost:4318; OTLP over gRPC (host:4317) is not spoken"},
+		{"tracing: {endpoint: localhost}", "tracing.endpoint: needs the URL of an OTLP/HTTP receiver such as http://localhost:4318; OTLP over gRPC (host:4317) is not spoken"},
 		{"tracing: {endpoint: 'ftp://x'}", "tracing.endpoint: needs a URL that begins with https:// or http:// and names a host"},
 	})
 }

@@ -110,7 +110,7 @@ func Chatkeep() Rules {
 		TestImports: []string{
 			"internal/...", "store", "models",
 			"store/memstore", "store/gormstore", "store/filestore", "store/storetest", "sessionmgr/storagetest",
-			"agents", "agents/echo", "agents/openai", "agents/mcp", "agents/mcp/mcptest", "agents/agenttest",
+			"agents", "agents/echo", "agents/openai", "agents/webhook", "agents/mcp", "agents/mcp/mcptest", "agents/agenttest",
 			"adapters", "adapters/adaptertest", "adapters/feishu/feishutest", "adapters/dingtalk/dingtalktest",
 		},
 
@@ -135,6 +135,7 @@ func Chatkeep() Rules {
 				Path: "github.com/modelcontextprotocol/go-sdk", In: []string{"agents/mcp/..."},
 				Tests: []string{"agents/...", "cmd/..."},
 			},
+			{Path: "go.opentelemetry.io", In: []string{"internal/tracing/..."}},
 			{Path: "github.com/spf13", In: []string{"cmd/..."}},
 			{Path: "github.com/goccy/go-yaml", In: []string{"config/..."}, Tests: []string{"deploy", "cmd/...", "gateway/httpapi/..."}},
 			{Path: "github.com/robfig/cron", In: []string{"internal/cronspec"}},
@@ -153,6 +154,10 @@ func Chatkeep() Rules {
 				Package: "time", Names: []string{"Sleep"}, Except: []string{"internal/clock"}, Tests: true,
 				UnlessImported: "testing/synctest", // inside a bubble it costs nothing and is exact
 				Instead:        "clock.Sleep with a context; in tests wait on a condition, or use testing/synctest",
+			},
+			{
+				Package: "runtime/debug", Names: []string{"Stack"}, Except: []string{"internal/panics"},
+				Instead: "internal/panics, which leaves out what a recovered value may quote",
 			},
 			{Package: "math/rand", Names: []string{"Seed"}, Tests: true, Instead: "math/rand/v2"},
 		},

@@ -1,0 +1,5 @@
+package gateway
+
+import "runtime/debug"
+
+var stack = debug.Stack // want banned
