@@ -50,3 +50,24 @@ func KindOf(err error) ErrorKind {
 	}
 	return Permanent
 }
+
+// UsageOf returns what a turn had cost when it failed with err, as far as it is known.
+func UsageOf(err error) models.Usage {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Usage
+	}
+	return models.Usage{}
+}
+
+// WithUsage returns err as a failure after so much was spent.
+func WithUsage(err error, spent models.Usage) error {
+	if err == nil || spent == (models.Usage{}) {
+		return err
+	}
+	failure := Error{Kind: Permanent, Err: err}
+	if e, ok := errors.AsType[*Error](err); ok {
+		failure = *e
+	}
+	failure.Usage = spent
+	return &failure
+}

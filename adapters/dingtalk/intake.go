@@ -3,15 +3,14 @@ package dingtalk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/panics"
 )
 
 // intake feeds the sink with what came in, over either transport.
@@ -78,8 +77,8 @@ func (in *intake) store(ctx context.Context, call func(context.Context) error) e
 func (in *intake) guarded(ctx context.Context, call func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			in.log.Error("panic in the sink", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
+			in.log.Error("panic in the sink", "panic", panics.Value(p))
+			err = panics.Error(p)
 		}
 	}()
 	return call(ctx)
@@ -88,6 +87,6 @@ func (in *intake) guarded(ctx context.Context, call func(context.Context) error)
 // recovered ends a panic: what follows from it is silence, and a line in the log.
 func recovered(log *slog.Logger, while string) {
 	if p := recover(); p != nil {
-		log.Error("panic", "while", while, "panic", p, "stack", string(debug.Stack()))
+		log.Error("panic", "while", while, "panic", panics.Value(p))
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher/callback"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/internal/panics"
 )
 
 const (
@@ -82,7 +82,7 @@ func (in *intake) enter(ctx context.Context) (sink adapters.Sink, leave func(), 
 func (a *Adapter) handle(ctx context.Context, payload []byte) (reply *callback.CardActionTriggerResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.log.ErrorContext(ctx, "panic while handling an event", "panic", p, "stack", string(debug.Stack()))
+			a.log.ErrorContext(ctx, "panic while handling an event", "panic", panics.Value(p))
 			reply, err = nil, errPanicked
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
 )
 
 const (
@@ -79,22 +80,27 @@ func (a *Agent) Respond(ctx context.Context, req *agents.Request, emit func(agen
 	defer cancel()
 	screen := provider.NewScreen(emit, true)
 	var first error
+	var spent models.Usage // by those that failed
 	for i, m := range a.members {
 		if wait := m.breaker.Admit(); wait > 0 {
 			continue
 		}
 		screen.Void()
 		response, err := a.try(ctx, i, req, screen, emit)
+		spent = spent.Add(agents.UsageOf(err))
 		if ctx.Err() != nil && err != nil {
-			return nil, provider.ContextError(ctx)
+			return nil, agents.WithUsage(provider.ContextError(ctx), spent)
 		}
 		if err == nil {
 			m.breaker.Succeeded()
+			if response.Usage != (models.Usage{}) { // else it is estimated
+				response.Usage = response.Usage.Add(spent)
+			}
 			return response, nil
 		}
 		if !providerFailed(err) {
 			m.breaker.Succeeded()
-			return nil, err
+			return nil, agents.WithUsage(err, spent)
 		}
 		m.breaker.Failed()
 		slog.WarnContext(ctx, "agent failed, trying the next", "agent", m.ID, "kind", agents.KindOf(err), "error", err)
@@ -105,7 +111,7 @@ func (a *Agent) Respond(ctx context.Context, req *agents.Request, emit func(agen
 	if first == nil {
 		first = &agents.Error{Kind: agents.Transient, RetryAfter: firstHold, Err: fmt.Errorf("%w: %w", ErrNone, provider.ErrOpen)}
 	}
-	return nil, first
+	return nil, agents.WithUsage(first, spent)
 }
 
 // providerFailed reports whether another provider may do better.
@@ -150,7 +156,7 @@ func (a *Agent) try(ctx context.Context, i int, req *agents.Request, screen *pro
 		}
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
-		return nil, &agents.Error{Kind: agents.Timeout, Err: errSilent}
+		return nil, &agents.Error{Kind: agents.Timeout, Err: errSilent, Usage: agents.UsageOf(err)}
 	}
 	return response, err
 }

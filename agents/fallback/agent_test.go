@@ -139,6 +139,42 @@ func TestStopsAtTheRequestsOwnFault(t *testing.T) {
 	}
 }
 
+// costs is what a member does, at a price.
+func costs(m *member, usage models.Usage) *member {
+	return &member{respond: func(ctx context.Context, req *agents.Request, emit func(agents.Event)) (*agents.Response, error) {
+		response, err := m.respond(ctx, req, emit)
+		if err == nil {
+			response.Usage = usage
+		}
+		return response, agents.WithUsage(err, usage)
+	}}
+}
+
+// Whoever failed is paid as well.
+func TestFailuresCost(t *testing.T) {
+	price := models.Usage{PromptTokens: 10, CompletionTokens: 2}
+	failing := costs(fails(agents.Transient, ""), price)
+	response, err := row(t, fallback.Config{}, failing, costs(says("whole"), price)).Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {})
+	if err != nil || response.Usage != price.Add(price) {
+		t.Errorf("%+v, %v", response, err)
+	}
+	response, err = row(t, fallback.Config{}, failing, says("whole")).Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {})
+	if err != nil || response.Usage != (models.Usage{}) {
+		t.Errorf("usage of an answer that nobody counted is %+v, %v", response, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	last := &member{respond: func(context.Context, *agents.Request, func(agents.Event)) (*agents.Response, error) {
+		cancel()
+		return nil, context.Cause(ctx)
+	}}
+	for _, others := range [][]*member{{failing, failing}, {failing, costs(fails(agents.Overflow, ""), price)}, {failing, costs(last, price)}} {
+		_, err = row(t, fallback.Config{}, others...).Respond(ctx, agenttest.NewRequest(true), func(agents.Event) {})
+		if agents.UsageOf(err) != price.Add(price) {
+			t.Errorf("%v cost %+v", err, agents.UsageOf(err))
+		}
+	}
+}
+
 func TestAllFail(t *testing.T) {
 	_, err := row(t, fallback.Config{}, fails(agents.Auth, ""), fails(agents.Transient, "")).Respond(t.Context(), agenttest.NewRequest(true), func(agents.Event) {})
 	if agents.KindOf(err) != agents.Auth {

@@ -16,9 +16,10 @@ import (
 type Server struct {
 	Name string
 	// Command is the program and its arguments, for a server on standard input and
-	// output. It gets this process's environment but what starts with CHATKEEP_.
+	// output. Of this process's environment it gets what programs need to run: paths,
+	// language, time zone, proxies, certificates.
 	Command []string
-	// Env is added to the program's environment.
+	// Env is what its environment holds besides.
 	Env map[string]string
 	// URL is the endpoint of a server of streamable HTTP.
 	URL string

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -86,19 +85,4 @@ func (p *pipe) Write(b []byte) (int, error) { return p.in.Write(b) }
 func (p *pipe) Close() error {
 	p.once.Do(func() { p.err = errors.Join(p.in.Close(), p.out.Close()) })
 	return p.err
-}
-
-// environment is what a server gets to see: everything but our own settings, which
-// may hold secrets, and what is added for it.
-func environment(ours []string, added map[string]string) []string {
-	theirs := make([]string, 0, len(ours)+len(added))
-	for _, v := range ours {
-		if !strings.HasPrefix(v, "CHATKEEP_") {
-			theirs = append(theirs, v)
-		}
-	}
-	for name, value := range added { // the last one of a name counts
-		theirs = append(theirs, name+"="+value)
-	}
-	return theirs
 }

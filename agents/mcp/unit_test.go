@@ -117,9 +117,16 @@ type rawJSON string
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"PATH=/bin", "CHATKEEP_SERVER_ADMIN_TOKEN=s3cret", "KEY=v"}, map[string]string{"CHATKEEP_X": "for the server"})
-	if !slices.Equal(got, []string{"PATH=/bin", "KEY=v", "CHATKEEP_X=for the server"}) {
-		t.Errorf("%q", got)
+	safe := []string{
+		"PATH=/bin", "HOME=/home/bot", "LC_ALL=C.UTF-8", "TZ=Asia/Shanghai", "TMPDIR=/t", "https_proxy=http://p", "NO_PROXY=a",
+		"SSL_CERT_FILE=/c", "SystemRoot=C:\\Windows", "ProgramFiles(x86)=C:\\P",
+	}
+	ours := slices.Concat(safe, []string{
+		"CHATKEEP_SERVER_ADMIN_TOKEN=s3cret", "DEEPSEEK_API_KEY=s3cret", "FEISHU_SECRET=s3cret", "MYSQL_DSN=s3cret", "AWS_SESSION_TOKEN=s3cret", "=C:=C:\\",
+	})
+	got := environment(ours, map[string]string{"CALENDAR_KEY": "for the server"})
+	if want := append(slices.Clone(safe), "CALENDAR_KEY=for the server"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -104,10 +104,12 @@ type turn struct {
 // ask is the toolloop.Model of the turn: one call, made again while that helps.
 func (t *turn) ask(ctx context.Context, messages []*models.SessionMessage, tools []agents.ToolSpec) (*toolloop.Completion, error) {
 	var completion *toolloop.Completion
+	var spent models.Usage // on answers that were empty
 	err := t.retrier.Do(ctx, func() error {
 		t.screen.Void()
 		var err error
 		completion, err = t.agent.call(ctx, t, messages, tools)
+		spent = spent.Add(agents.UsageOf(err))
 		if errors.Is(err, errEmpty) {
 			if t.empty++; t.empty > 1 {
 				return &agents.Error{Kind: agents.Permanent, Err: errEmpty}
@@ -116,7 +118,7 @@ func (t *turn) ask(ctx context.Context, messages []*models.SessionMessage, tools
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, agents.WithUsage(err, spent)
 	}
 	return completion, nil
 }

@@ -233,7 +233,7 @@ func (a *answer) completion() (*toolloop.Completion, error) {
 		message.ToolCalls = append(message.ToolCalls, models.ToolCall{ID: call.id, Name: call.name, Arguments: call.arguments.String()})
 	}
 	if strings.TrimSpace(message.Content) == "" && len(message.ToolCalls) == 0 {
-		return nil, a.emptiness(finish)
+		return nil, agents.WithUsage(a.emptiness(finish), a.spent())
 	}
 	message.TokenCount = int(a.usage.CompletionTokens)
 	if len(message.ToolCalls) == 0 {
@@ -242,9 +242,13 @@ func (a *answer) completion() (*toolloop.Completion, error) {
 	}
 	return &toolloop.Completion{
 		Message:      message,
-		Usage:        models.Usage{PromptTokens: int(a.usage.PromptTokens), CompletionTokens: int(a.usage.CompletionTokens)},
+		Usage:        a.spent(),
 		FinishReason: finish,
 	}, nil
+}
+
+func (a *answer) spent() models.Usage {
+	return models.Usage{PromptTokens: int(a.usage.PromptTokens), CompletionTokens: int(a.usage.CompletionTokens)}
 }
 
 // emptiness is the failure of an answer without text: a slip that another try may

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/chatctx"
 )
@@ -90,12 +91,7 @@ func Run(ctx context.Context, cfg Config, c clock.Clock, req *agents.Request, mo
 		response: &agents.Response{},
 	}
 	if err := l.run(ctx, req.Decided); err != nil {
-		if failure, ok := errors.AsType[*agents.Error](err); ok {
-			spent := *failure
-			spent.Usage = l.response.Usage
-			err = &spent
-		}
-		return nil, err
+		return nil, agents.WithUsage(err, l.response.Usage.Add(agents.UsageOf(err)))
 	}
 	return l.response, nil
 }
@@ -173,10 +169,10 @@ const minResult = 256
 // are shortened, each time to a quarter, rather than the whole turn lost.
 func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, error) {
 	l.fit(ctx, tools)
-	completion, err := l.model(ctx, l.messages, tools)
+	completion, err := l.call(ctx, tools)
 	for limit := l.runner.cfg.MaxResultBytes / 4; err != nil && agents.KindOf(err) == agents.Overflow && limit >= minResult; limit /= 4 {
 		if l.shorten(ctx, limit) {
-			completion, err = l.model(ctx, l.messages, tools)
+			completion, err = l.call(ctx, tools)
 		}
 	}
 	if err != nil {
@@ -185,6 +181,21 @@ func (l *loop) ask(ctx context.Context, tools []agents.ToolSpec) (*Completion, e
 	l.response.Usage = l.response.Usage.Add(completion.Usage)
 	l.response.ContextTokens = completion.Usage.PromptTokens
 	repair(completion.Message)
+	return completion, nil
+}
+
+// call makes one call of the model.
+func (l *loop) call(ctx context.Context, tools []agents.ToolSpec) (*Completion, error) {
+	ctx, span := tracing.Call(ctx, "model")
+	defer span.End()
+	completion, err := l.model(ctx, l.messages, tools)
+	if err != nil {
+		span.Fail(string(agents.KindOf(err)))
+		return nil, err
+	}
+	span.Count("chatkeep.tokens.prompt", completion.Usage.PromptTokens)
+	span.Count("chatkeep.tokens.completion", completion.Usage.CompletionTokens)
+	span.Count("chatkeep.tool_calls", len(completion.Message.ToolCalls))
 	return completion, nil
 }
 

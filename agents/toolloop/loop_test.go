@@ -376,3 +376,25 @@ func TestCapped(t *testing.T) {
 		}
 	}
 }
+
+// What a turn cost before it was ended is known, whatever ended it.
+func TestEndedTurnTellsWhatItCost(t *testing.T) {
+	stopped := errors.New("stopped")
+	for name, end := range map[string]error{
+		"cancelled": stopped,
+		"failed":    &agents.Error{Kind: agents.Transient, Err: stopped, Usage: models.Usage{PromptTokens: 5}},
+	} {
+		script := &script{rounds: [][]models.ToolCall{{{ID: "1", Name: "look", Arguments: "{}"}}}}
+		model := func(ctx context.Context, messages []*models.SessionMessage, tools []agents.ToolSpec) (*Completion, error) {
+			if len(script.asked) > 0 {
+				return nil, end
+			}
+			return script.ask(ctx, messages, tools)
+		}
+		_, err := Run(t.Context(), Config{}, clock.Real(), &agents.Request{InboundID: "inb", Tools: toolset{says("look")}}, model, func(agents.Event) {})
+		want := agents.UsageOf(end).Add(models.Usage{PromptTokens: 10, CompletionTokens: 1})
+		if !errors.Is(err, stopped) || agents.UsageOf(err) != want || agents.KindOf(err) != agents.KindOf(end) {
+			t.Errorf("%s: %v cost %+v, want %+v", name, err, agents.UsageOf(err), want)
+		}
+	}
+}

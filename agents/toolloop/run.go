@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/panics"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 )
 
@@ -143,8 +143,17 @@ func notRun(err error) error {
 // its goroutine lasts until the tool returns, and its result is dropped. A turn
 // leaves few of them, see errDeaf.
 func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
+	ctx, span := tracing.Child(ctx, "tool")
+	span.Note("chatkeep.tool", j.name)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	end := func(result agents.ToolResult) {
+		if result.IsError {
+			span.Fail("failed")
+		}
+		span.End() // before the turn's own span
+		outcomes <- outcome{j.index, result}
+	}
 	returned := make(chan agents.ToolResult, 1)
 	var left atomic.Bool
 	go func() {
@@ -158,13 +167,13 @@ func (r *runner) call(ctx context.Context, j job, outcomes chan<- outcome) {
 	defer timer.Stop()
 	select {
 	case result := <-returned:
-		outcomes <- outcome{j.index, result}
+		end(result)
 	case <-timer.C:
 		cancel()
-		outcomes <- outcome{j.index, refusal(fmt.Errorf("the tool did not answer within %s", j.timeout))}
+		end(refusal(fmt.Errorf("the tool did not answer within %s", j.timeout)))
 		r.watch(returned, &left)
 	case <-ctx.Done():
-		outcomes <- outcome{j.index, refusal(ctx.Err())}
+		end(refusal(ctx.Err()))
 	}
 }
 
@@ -181,14 +190,6 @@ func (r *runner) watch(returned <-chan agents.ToolResult, left *atomic.Bool) {
 	}
 }
 
-// panicText says what a panic was without its text, which may quote what was said.
-func panicText(p any) string {
-	if err, ok := p.(runtime.Error); ok {
-		return err.Error()
-	}
-	return fmt.Sprintf("%T", p)
-}
-
 // errPanic is what a model learns of a tool that panicked.
 var errPanic = errors.New("the tool failed with an internal error")
 
@@ -196,7 +197,7 @@ var errPanic = errors.New("the tool failed with an internal error")
 func invoke(ctx context.Context, j job) (result agents.ToolResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "tool panicked", "tool", j.name, "panic", panicText(p), "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "tool panicked", "tool", j.name, "panic", panics.Value(p))
 			result = refusal(errPanic)
 		}
 	}()

@@ -13,6 +13,7 @@ import (
 	"github.com/chatkeep/chatkeep/agents/internal/provider"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/signature"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 )
 
@@ -72,11 +73,24 @@ func (a *Agent) Respond(ctx context.Context, req *agents.Request, emit func(agen
 
 // call makes one request.
 func (a *Agent) call(ctx context.Context, body []byte, screen *provider.Screen) (response, error) {
+	ctx, span := tracing.Call(ctx, "model")
+	defer span.End()
+	answer, err := a.post(ctx, body, screen)
+	if err != nil {
+		span.Fail(string(agents.KindOf(err)))
+	}
+	span.Count("chatkeep.tokens.prompt", answer.Usage.PromptTokens)
+	span.Count("chatkeep.tokens.completion", answer.Usage.CompletionTokens)
+	return answer, err
+}
+
+func (a *Agent) post(ctx context.Context, body []byte, screen *provider.Screen) (response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.cfg.URL, bytes.NewReader(body))
 	if err != nil {
 		return response{}, &agents.Error{Kind: agents.Permanent, Err: fmt.Errorf("webhook: %w", err)}
 	}
 	a.setHeaders(req.Header, body)
+	tracing.Inject(ctx, req.Header)
 	res, err := a.client.Do(req)
 	if err != nil {
 		return response{}, fail(ctx, fmt.Errorf("webhook: %w", err))
