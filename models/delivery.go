@@ -86,6 +86,8 @@ type Delivery struct {
 	QueuedAt time.Time `json:"-"`
 	// Preview is the id of the stream card that this delivery finishes; empty if there is none.
 	Preview string `json:"-"`
+	// Trace is the place in a trace that sending it continues, as a traceparent; empty: none.
+	Trace string `json:"-"`
 }
 
 // Preview is a stream card: a message that shows an answer while it grows.

@@ -105,6 +105,9 @@ type Inbound struct {
 	FinishedAt *time.Time `json:"finishedAt"`
 
 	Kind InboundKind `json:"-"`
+	// Deferred is set if it is a command that waits for what it asked for, beside the
+	// session's other commands.
+	Deferred bool `json:"-"`
 	// Seq is the message's place in its session's order.
 	Seq int64 `json:"-"`
 	// Slot is the context slot it was bound to when it was accepted.

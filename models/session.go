@@ -68,9 +68,10 @@ type Session struct {
 	// Pinned sessions are neither archived nor expired.
 	Pinned bool `json:"pinned"`
 	// MessageCount and TotalTokenCount count what the session's slots hold.
-	MessageCount     int    `json:"messageCount"`
-	TotalTokenCount  int    `json:"totalTokenCount"`
-	CompactionCount  int    `json:"compactionCount"`
+	MessageCount    int `json:"messageCount"`
+	TotalTokenCount int `json:"totalTokenCount"`
+	CompactionCount int `json:"compactionCount"`
+	// CompactedSummary is that of the current slot; empty if it has none.
 	CompactedSummary string `json:"compactedSummary"`
 	CurrentSlot      string `json:"currentSlot"`
 	// Messages holds the newest messages of the current slot where a call says so; lists never fill it.

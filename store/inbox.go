@@ -34,8 +34,15 @@ type Inbox interface {
 	// LatestMessage returns the newest message of a session that asked for a turn,
 	// whatever became of it, or [ErrNotFound].
 	LatestMessage(ctx context.Context, sessionKey string) (*models.Inbound, error)
-	// ClaimCommands claims commands whose process died before they were carried out.
+	// ClaimCommands claims commands whose process died before they were carried out, and
+	// what was deferred ([SessionTx].Defer) as well.
 	ClaimCommands(ctx context.Context, c ClaimRequest, limit int) ([]*models.Inbound, error)
+	// RenewCommand extends the lease of a command that is being carried out;
+	// [ErrNotFound] once it has its outcome.
+	RenewCommand(ctx context.Context, id string, lease time.Duration) error
+	// ReleaseCommand hands a deferred command back before it has its outcome: it is due
+	// at once, and the attempt does not count.
+	ReleaseCommand(ctx context.Context, id string) error
 }
 
 // AcceptRequest is a message to be stored.

@@ -111,6 +111,11 @@ type TurnCommit struct {
 	UserAt time.Time
 	// ModelAt is when the model was last called; zero: it was not.
 	ModelAt time.Time
+	// ShownFrom is the first message of the slot that the model was shown behind the system
+	// part: one of Messages, or an earlier one with its Seq. Nil: the next context does not
+	// go on from there. ResultsFrom is as in [SessionContext].
+	ShownFrom   *models.SessionMessage
+	ResultsFrom int64
 	// Usage is what the turn cost, to be summed up later; nil: nothing.
 	Usage *UsageEntry
 	// Spend counts against budgets at once.

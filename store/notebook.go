@@ -48,6 +48,10 @@ type ContextTx interface {
 	// reset, restored, compacted, merged into another one, or loses messages. A job that worked from a context
 	// which was read before compares it before it calls Freeze or DropMessages.
 	Generation(slot string) (int64, error)
+	// Untouched reports whether a slot still is what it was when its context was read, and
+	// nothing waits or runs in its session. A job that worked from that context asks before
+	// it changes anything.
+	Untouched(read *SessionContext) (bool, error)
 	// Compact adds a summary that stands for everything up to and including the
 	// message with seq through. [ErrConflict] if the slot was reset, or compacted
 	// further, since its context had the given generation; [ErrInvalid] if through is not
@@ -55,6 +59,9 @@ type ContextTx interface {
 	// end with its own seq, and stands before the messages that were kept. A session that is
 	// not in use becomes compacted, unless it is archived.
 	Compact(slot string, generation int64, through int64, summary *models.SessionMessage, now time.Time) error
+	// StopSummaries changes the generation of all slots, so that no summary can be stored
+	// that is being made.
+	StopSummaries() error
 	// Freeze stores pruned forms. A message that has one keeps it, except that
 	// [PrunedOmitted] takes the place of any other.
 	Freeze(slot string, forms []PrunedForm) error

@@ -39,10 +39,18 @@ type MessageQuery struct {
 	Roles   []models.Role
 	Limit   int
 	Cursor  string
+	// WithAsked fills in [FoundMessage.Asked].
+	WithAsked bool
 }
+
+// AskedWithin is how many messages before an answer what it answers is looked for.
+const AskedWithin = 1000
 
 // FoundMessage is a message with the session that it is in.
 type FoundMessage struct {
 	SessionKey string
 	Message    *models.SessionMessage
+	// Asked is the newest message of a person before one that is nobody's, without
+	// pictures; nil if there is none within [AskedWithin], or the query does not want it.
+	Asked *models.SessionMessage
 }

@@ -25,6 +25,10 @@ type Sessions interface {
 	// change may be run more than once and must have no effect but through tx. The
 	// session need not exist.
 	ChangeSession(ctx context.Context, key string, change func(tx SessionTx) error) error
+	// ChangeSessions is ChangeSession for several sessions in one transaction, in no
+	// meaningful order. Those to which nothing was ever said or done are left out; an error
+	// of change ends them all.
+	ChangeSessions(ctx context.Context, keys []string, change func(key string, tx SessionTx) error) error
 	// EraseDeleted removes at most batch rows of each kind that belonged to deleted
 	// sessions (deletion makes them unreadable at once; this removes the bytes) and
 	// reports whether none are left.
@@ -45,11 +49,15 @@ type SessionTx interface {
 	// CurrentSlot is the slot that new messages are bound to.
 	CurrentSlot() string
 	// Pending returns the messages without an outcome, in order, running ones included,
-	// commands left out.
+	// commands left out unless they are deferred.
 	Pending() ([]*models.Inbound, error)
 	// FirstCommand returns the first command without an outcome, or [ErrNotFound]. Commands
 	// of a session run in the order of their places.
 	FirstCommand() (*models.Inbound, error)
+	// Defer takes a command that has no outcome yet out of that order: what it asked for
+	// takes time, and goes on about a slot, under the command's lease. [ErrConflict] if it
+	// has its outcome.
+	Defer(id, slot string) error
 	// LastPlace is the newest place in the order of a session, this one or another; zero if
 	// nothing was ever said there.
 	LastPlace(key string) (int64, error)
@@ -65,7 +73,7 @@ type SessionTx interface {
 	// and for one whose text was erased.
 	Requeue(id string, now time.Time) error
 	// LastRetryable returns the last message of an account's sender that failed or was
-	// cancelled and can run again, or [ErrNotFound]. It does not look back beyond the
+	// cancelled and can run again, or command that a budget refused, or [ErrNotFound]. It does not look back beyond the
 	// newest few hundred messages.
 	LastRetryable(channel, account, senderID string) (*models.Inbound, error)
 	// Update stores title, model, system prompt, pinned and state.
@@ -136,6 +144,9 @@ type History interface {
 	// LoadContext reads what a turn needs. A session that does not exist yet gives an
 	// empty context.
 	LoadContext(ctx context.Context, key, slot string, limit int) (*SessionContext, error)
+	// Generation is [SessionContext].Generation alone; [ErrNotFound] for an unknown session
+	// or slot.
+	Generation(ctx context.Context, key, slot string) (int64, error)
 	// TurnMessages returns the messages that a turn committed, oldest first, or [ErrNotFound].
 	TurnMessages(ctx context.Context, inboundID string) ([]*models.SessionMessage, error)
 }
@@ -170,11 +181,20 @@ type SessionContext struct {
 	MergedThrough int64
 	// Generation is to be passed to [ContextTx].Compact.
 	Generation int64
+	// NextSeq is the seq of the slot's next message.
+	NextSeq int64
 	// Notes are the newest [ContextNotes], newest first; Variables are all.
 	Notes     []*models.Note
 	Variables map[string]json.RawMessage
 	// ModelAt is when the session last called a model; zero: never.
 	ModelAt time.Time
+	// ShownFrom is the seq of the first message of the slot that a model was last shown,
+	// for contexts that are to begin with the same bytes; zero if that is not known, or was
+	// another model, or the slot begins differently now: its settings, the session's prompt
+	// or a summary changed, it was emptied, or the message was undone. Of calls with a seq
+	// below ResultsFrom the results were not shown.
+	ShownFrom   int64
+	ResultsFrom int64
 	// ObservedSeq is the place of the last observed message that a turn took in.
 	ObservedSeq int64
 }

@@ -68,8 +68,6 @@ type ContextRecord struct {
 	Slot models.ContextSlot
 	// SetAsideAt is when a reset took it away from the slot; zero: the slot has it.
 	SetAsideAt time.Time
-	// Summary was then the session's.
-	Summary string
 	// NextSeq is the seq of the next message.
 	NextSeq int64
 	// SummarySeq is the summary that stands for the messages up to and including
@@ -82,6 +80,9 @@ type ContextRecord struct {
 	PrunedThrough int64
 	// ModelAt is when a model was last called; zero: never.
 	ModelAt time.Time
+	// ShownFrom and ResultsFrom are those of [SessionContext].
+	ShownFrom   int64
+	ResultsFrom int64
 	// Ref names the context in its store.
 	Ref string
 }

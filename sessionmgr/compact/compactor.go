@@ -56,6 +56,9 @@ type Request struct {
 	Window int
 	// Instructions say what the summary is to heed, in the words of who asked for it.
 	Instructions string
+	// Commit, when set, is part of the transaction that stores the summary; an error undoes
+	// it. It may run more than once. [store.ErrConflict] is as if the slot had been changed.
+	Commit func(tx store.SessionTx, done Result) error
 	// DryRun only finds out what would be replaced: no model is asked.
 	DryRun bool
 }
@@ -120,8 +123,13 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return result, fmt.Errorf("compact: %w", err)
 	}
+	done := result
+	done.Changed, done.After = true, result.Before-p.tokens+summary.TokenCount
 	err = c.store.ChangeSession(ctx, r.Key, func(tx store.SessionTx) error {
-		return tx.Compact(p.slot, p.generation, p.through, summary.Clone(), c.clock.Now())
+		if err := tx.Compact(p.slot, p.generation, p.through, summary.Clone(), c.clock.Now()); err != nil || r.Commit == nil {
+			return err
+		}
+		return r.Commit(tx, done)
 	})
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		result.Reason = Changed
@@ -130,8 +138,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return result, fmt.Errorf("compact: %w", err)
 	}
-	result.Changed, result.After = true, result.Before-p.tokens+summary.TokenCount
-	return result, nil
+	return done, nil
 }
 
 // plan says what is to be replaced. The system messages that a slot begins with are

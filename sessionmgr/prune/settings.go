@@ -40,6 +40,10 @@ func (s Settings) Cold(modelAt, now time.Time) bool {
 	return modelAt.IsZero() || now.Sub(modelAt) > s.CacheTTL
 }
 
+// Keeps reports whether contexts go on where the one before started while the
+// provider's cache is warm.
+func (s Settings) Keeps() bool { return s.Enabled && s.Mode == ModeCacheTTL }
+
 // groups is how many groups of tool calls are kept.
 func (s Settings) groups() int {
 	if !s.SaveToolCalls {

@@ -135,7 +135,7 @@ func rich() *memory {
 		ID: "side", Title: "Side", Mode: models.SlotFocused, Focused: &models.Focus{KeepSystem: true, RecentMessages: 3, SummaryOverride: "s"},
 		Source: models.SlotSource{Kind: models.SlotDerived, ParentID: models.DefaultSlot, Strategy: models.DeriveFocused},
 		Budget: &models.Budget{System: 1, History: 2, Tools: 3, ToolResults: 4, Reserve: 5}, MessageCount: 3, TotalTokens: 9, Current: true,
-	}, NextSeq: 5, SummarySeq: 1, CompactedThrough: 2, MergedThrough: 3, PrunedThrough: 4, ModelAt: day.Add(time.Hour)})
+	}, NextSeq: 5, SummarySeq: 1, CompactedThrough: 2, MergedThrough: 3, PrunedThrough: 4, ModelAt: day.Add(time.Hour), ShownFrom: 3, ResultsFrom: 4})
 	m.add(models.DefaultSlot, &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{
 		ID: "msg_1", Seq: 1, Role: models.RoleUser, Content: "<b>bold</b> & \u2028 😀\n# no heading", Images: []string{"https://x.test/a.png", "data:image/png;base64,iVBORw0=", "data:image/svg+xml,<svg onload=alert(1)>", "javascript:alert(1)"},
 		TokenCount: 5, SenderID: "u:1", SenderName: "Lin\nWei", PlatformMessageID: "om_1", CreatedAt: day, Observed: true,
@@ -205,7 +205,7 @@ func TestJSONLLosesNothing(t *testing.T) {
 // What was undone, and what a reset set aside, is for copies alone.
 func TestExportLeavesOutWhatIsSetAside(t *testing.T) {
 	m := rich()
-	m.slot(&store.ContextRecord{Slot: models.ContextSlot{ID: "old"}, NextSeq: 2, SetAsideAt: day, Summary: "old summary"})
+	m.slot(&store.ContextRecord{Slot: models.ContextSlot{ID: "old"}, NextSeq: 2, SetAsideAt: day})
 	m.add("old", &store.MessageRecord{Turn: 1, SessionMessage: models.SessionMessage{ID: "msg_6", Seq: 1, Role: models.RoleUser, Content: "set aside", CreatedAt: day}})
 	for _, f := range Formats() {
 		if got := export(t, m, Options{Format: f, Whole: f != JSONL}); strings.Contains(got, "taken back") || strings.Contains(got, "set aside") {

@@ -70,9 +70,11 @@ type Slot struct {
 	PrunedThrough    int64 `json:"prunedThrough"`
 	// ModelAt is null if no model was called.
 	ModelAt *time.Time `json:"modelAt"`
-	// SetAsideAt and Summary are those of a context that a reset took from the slot.
+	// ShownFrom and ResultsFrom say where its context starts, if that is known.
+	ShownFrom   int64 `json:"shownFrom,omitempty"`
+	ResultsFrom int64 `json:"resultsFrom,omitempty"`
+	// SetAsideAt is when a reset took the context from the slot.
 	SetAsideAt *time.Time `json:"setAsideAt,omitempty"`
-	Summary    string     `json:"summary,omitempty"`
 }
 
 func timeOrNil(t time.Time) *time.Time {
@@ -94,7 +96,8 @@ func slotOf(c *store.ContextRecord) *Slot {
 	return &Slot{
 		ContextSlot: c.Slot, NextSeq: c.NextSeq, SummarySeq: c.SummarySeq, CompactedThrough: c.CompactedThrough,
 		MergedThrough: c.MergedThrough, PrunedThrough: c.PrunedThrough, ModelAt: timeOrNil(c.ModelAt),
-		SetAsideAt: timeOrNil(c.SetAsideAt), Summary: c.Summary,
+		ShownFrom: c.ShownFrom, ResultsFrom: c.ResultsFrom,
+		SetAsideAt: timeOrNil(c.SetAsideAt),
 	}
 }
 
@@ -102,7 +105,8 @@ func (s *Slot) record() *store.ContextRecord {
 	return &store.ContextRecord{
 		Slot: s.ContextSlot, NextSeq: s.NextSeq, SummarySeq: s.SummarySeq, CompactedThrough: s.CompactedThrough,
 		MergedThrough: s.MergedThrough, PrunedThrough: s.PrunedThrough, ModelAt: timeOrZero(s.ModelAt),
-		SetAsideAt: timeOrZero(s.SetAsideAt), Summary: s.Summary,
+		ShownFrom: s.ShownFrom, ResultsFrom: s.ResultsFrom,
+		SetAsideAt: timeOrZero(s.SetAsideAt),
 	}
 }
 

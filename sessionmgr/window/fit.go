@@ -18,35 +18,46 @@ func (b *builder) fit(head systemPart, all [][]Message, user []Message) *Output 
 	out := &Output{Tokens: total(head.prompt) + total(user)}
 	optional := b.fitOptional(out, head)
 
+	mostMessages, mostHistory, fixed := b.in.Limits.MaxMessages, b.budget.History, out.Tokens
+	if b.goesOn() {
+		mostMessages, mostHistory = 0, 0
+	}
 	kept, messages, history := len(all), len(user), 0
 	for kept > 0 {
-		group := all[kept-1]
-		if !within(b.in.Limits.MaxMessages, messages+countable(group)) {
+		group := b.withResultsFrom(all[kept-1])
+		if !within(mostMessages, messages+countable(group)) {
 			break
 		}
 		room := func() bool {
-			return within(b.budget.History, history+total(group)) && within(b.maxTokens, out.Tokens+total(group))
+			return within(mostHistory, history+total(group)) && within(b.maxTokens, out.Tokens+total(group))
+		}
+		if !room() && !b.goesOn() {
+			// What one call brought is no reason to lose everything that was said before.
+			group = b.without(group)
 		}
 		if !room() {
-			// What one call brought is no reason to lose everything that was said before.
-			if group = b.withoutResults(group); !room() {
-				break
-			}
-			all[kept-1] = group
+			break
 		}
+		all[kept-1] = group
 		messages, history, out.Tokens, kept = messages+countable(group), history+total(group), out.Tokens+total(group), kept-1
 	}
-	uncut := out.Omitted.Messages
-	omitted, body := all[:kept], all[kept:]
-	for needsOpener(body) && !within(b.maxTokens, out.Tokens+openerMessage().Tokens) {
-		out.Tokens -= total(body[0])
-		out.Omitted.add(body[0])
-		body = body[1:]
+	drop := func() {
+		history, out.Tokens, kept = history-total(all[kept]), out.Tokens-total(all[kept]), kept+1
 	}
-	for _, group := range omitted {
+	for newest := newestTurn(all); b.halve && kept < newest && history > (b.maxTokens-fixed)/2; {
+		drop()
+	}
+	for needsOpener(all[kept:]) && !within(b.maxTokens, out.Tokens+openerMessage().Tokens) {
+		drop()
+	}
+	uncut, body := out.Omitted.Messages, all[kept:]
+	for _, group := range all[:kept] {
 		out.Omitted.add(group)
 	}
-	out.Cut = out.Omitted.Messages - uncut
+	out.Cut, out.Results = out.Omitted.Messages-uncut, b.results
+	if first := slices.Concat(slices.Concat(body...), user); len(first) > 0 {
+		out.First = first[0].Message
+	}
 
 	out.Messages = slices.Concat(head.prompt, optional)
 	if needsOpener(body) {

@@ -14,7 +14,7 @@ const MissingResult = "[no result: the call was interrupted]"
 
 // repair makes a stored view valid: results follow their calls, each call has one
 // result, nothing is empty, and system messages do not stand side by side.
-func repair(in []Message) []Message {
+func (b *builder) repair(in []Message) []Message {
 	out := make([]Message, 0, len(in))
 	for i := 0; i < len(in); {
 		switch m := in[i]; {
@@ -29,7 +29,7 @@ func repair(in []Message) []Message {
 		case m.Message.Role == models.RoleTool, !m.Message.Role.Valid(), empty(m.Message):
 		case m.Message.Role == models.RoleSystem && len(out) > 0 && out[len(out)-1].Message.Role == models.RoleSystem:
 			// Unless they lead: there each stays what it is.
-			if len(leadingSystem(out)) == len(out) {
+			if len(b.leadingSystem(out)) == len(out) {
 				out = append(out, m)
 				break
 			}

@@ -41,6 +41,9 @@ type Input struct {
 	Forms   map[int64]prune.Form
 	Cold    bool
 	Ahead   bool
+	// Start is where the context before this one started, from which on the History is
+	// (see [Since]), if this one is to go on from there as Pruning keeps it; see [Start].
+	Start Start
 	// Focus filters the history of a focused slot; nil is no filter.
 	Focus *models.Focus
 	// Budget bounds the parts of the context; nil is no bound.
@@ -50,7 +53,8 @@ type Input struct {
 
 // Limits bound a context. Zero is no bound.
 type Limits struct {
-	// MaxMessages bounds the messages besides the system part.
+	// MaxMessages bounds the messages besides the system part, unless they go on from a
+	// [Start].
 	MaxMessages int
 	// MaxTokens bounds the messages' tokens, whatever the window.
 	MaxTokens int
@@ -88,6 +92,10 @@ type Output struct {
 	Omitted Omitted
 	// Cut counts the messages of the history that the limits cut off.
 	Cut int
+	// First is the first message behind the system part, nil if there is none, and Results
+	// is for the [Start] of the next context.
+	First   *models.SessionMessage
+	Results int64
 	// Decisions are what pruning decided for the first time. Once stored as Forms they
 	// give the same context.
 	Decisions []prune.Decision
@@ -104,21 +112,26 @@ func (o *Output) Models() []*models.SessionMessage {
 
 // Build returns the context for a model, or an [ErrTooLarge].
 func Build(in Input) (*Output, error) {
-	b := builder{in: in, count: in.Limits.Count}
-	if b.count == nil {
-		b.count = tokens.Estimate
+	b := newBuilder(in)
+	out, err := b.build()
+	if err == nil && b.goesOn() && out.Cut > 0 {
+		out, err = b.anew().build()
 	}
-	b.resolveBudget()
-	history := in.History
-	if in.Focus != nil {
-		history = Focus(history, *in.Focus)
-	}
-	head := b.system()
-	pruned := b.prune(history, head)
-	body := repair(append(b.show(pruned.Shown), b.load(in.Observed)...))
-	leading := leadingSystem(body)
+	return out, err
+}
+
+func (b *builder) build() (*Output, error) {
+	in, head := b.in, b.system()
+	pruned := b.prune(head)
+	body := b.repair(append(b.show(pruned.Shown), b.load(in.Observed)...))
+	leading := b.leadingSystem(body)
 	body = body[len(leading):]
-	b.boundToolResults(body)
+	all := groups(body)
+	if b.keeps() {
+		b.boundGroups(all)
+	} else {
+		b.boundToolResults(body)
+	}
 	user := b.user()
 	if most := in.Limits.MaxMessages; len(user) > 1 && !within(most, len(user)) {
 		return nil, fmt.Errorf("%w: %d new messages, %d are allowed", ErrTooLarge, len(user), most)
@@ -127,7 +140,7 @@ func Build(in Input) (*Output, error) {
 		return nil, fmt.Errorf("%w: %d tokens, %d are free", ErrTooLarge, need, b.maxTokens)
 	}
 	head.optional = append(leading, head.optional...)
-	out := b.fit(head, groups(body), user)
+	out := b.fit(head, all, user)
 	out.Limit, out.Decisions = b.maxTokens, pruned.Fresh
 	for _, m := range pruned.Left {
 		out.Omitted.add([]Message{b.measureAs(m, m.Clone(), prune.Not)})
@@ -135,11 +148,29 @@ func Build(in Input) (*Output, error) {
 	return out, nil
 }
 
+// Decide returns what pruning decides for the first time, as [Build] does.
+func Decide(in Input) []prune.Decision {
+	b := newBuilder(in)
+	return b.prune(b.system()).Fresh
+}
+
 type builder struct {
 	in        Input
 	count     tokens.Count
 	budget    models.Budget
-	maxTokens int // zero: no bound
+	maxTokens int   // zero: no bound
+	results   int64 // of a [Start]
+	halve     bool
+}
+
+func newBuilder(in Input) *builder {
+	b := &builder{in: in, count: in.Limits.Count}
+	if b.count == nil {
+		b.count = tokens.Estimate
+	}
+	b.resolveBudget()
+	b.results = in.Start.Results
+	return b
 }
 
 // system returns the system part that comes from outside the history.
@@ -181,7 +212,11 @@ func (b *builder) user() []Message {
 
 // prune applies the rules of pruning to the history. What stands before it counts
 // towards the half of the window from which on results are cleared.
-func (b *builder) prune(history []*models.SessionMessage, head systemPart) prune.Plan {
+func (b *builder) prune(head systemPart) prune.Plan {
+	history := b.in.History
+	if b.in.Focus != nil {
+		history = Focus(history, *b.in.Focus)
+	}
 	half := b.in.Limits.Window / 2
 	if half <= 0 {
 		half = b.in.Limits.MaxTokens / 2

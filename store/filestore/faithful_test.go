@@ -84,7 +84,8 @@ func settled(tb testing.TB, r *store.SessionRecord) string {
 	c.Contexts = nil
 	for _, have := range r.Contexts {
 		x := *have
-		x.Ref, x.NextSeq, x.ModelAt, x.Summary = "", 0, x.SetAsideAt, ""
+		x.Ref, x.NextSeq, x.ModelAt = "", 0, x.SetAsideAt
+		x.ShownFrom, x.ResultsFrom = 0, 0 // of no use without ModelAt
 		x.Slot.MessageCount, x.Slot.TotalTokens, x.Slot.Current = 0, 0, false
 		c.Contexts = append(c.Contexts, &x)
 	}

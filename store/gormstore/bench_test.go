@@ -254,6 +254,28 @@ func BenchmarkLast50(b *testing.B) {
 	}
 }
 
+// BenchmarkLoadContext reads what a turn starts from: fifty messages and five notes.
+func BenchmarkLoadContext(b *testing.B) {
+	for _, cfg := range benchDatabases(b) {
+		s, c := counted(b, cfg)
+		key := benchKey(0)
+		longHistory(b, s, key, 200)
+		if err := s.ChangeSession(b.Context(), key, func(tx store.SessionTx) error { return furnish(tx, 200, clock.Real().Now()) }); err != nil {
+			b.Fatal(err)
+		}
+		for _, readers := range []int{1, 8} {
+			b.Run(fmt.Sprintf("db=%s/readers=%d", cfg.Driver, readers), func(b *testing.B) {
+				c.reset()
+				runWriters(b, readers, func(int) error {
+					_, err := s.LoadContext(b.Context(), key, "", 50)
+					return err
+				})
+				c.report(b)
+			})
+		}
+	}
+}
+
 // longHistory makes a session with n messages.
 func longHistory(tb testing.TB, s store.Store, key string, n int) {
 	tb.Helper()

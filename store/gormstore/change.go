@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -36,6 +37,42 @@ func (s *Store) ChangeSession(ctx context.Context, key string, change func(store
 	})
 }
 
+// ChangeSessions locks the lanes in the order of their keys, as whoever locks several does.
+func (s *Store) ChangeSessions(ctx context.Context, keys []string, change func(key string, tx store.SessionTx) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var c checks
+	sids := make([]any, len(keys))
+	for i, key := range keys {
+		c.key(key)
+		sids[i] = sidOf(key)
+	}
+	if c.err != nil {
+		return fmt.Errorf("change sessions: %w", c.err)
+	}
+	token, in := models.NewID("chg"), values(1, len(sids))
+	return s.write(ctx, "change sessions", func(t *tx) error {
+		var lanes []laneRow
+		if _, err := t.find(&lanes, "SELECT "+laneColumns+" FROM lanes l WHERE l.sid IN "+in+" ORDER BY l.sid {lock}", sids...); err != nil {
+			return err
+		}
+		if t.again && slices.ContainsFunc(lanes, func(l laneRow) bool { return l.ChangeToken.String == token }) {
+			return nil // an earlier try was committed, whatever became of the others since
+		}
+		for _, lane := range lanes {
+			if err := change(lane.SessionKey, &sessionTx{store: s, tx: t, lane: lane}); err != nil {
+				return err
+			}
+		}
+		if len(lanes) == 0 {
+			return nil
+		}
+		_, err := t.exec("UPDATE lanes SET change_token = ? WHERE sid IN "+values(1, len(lanes)), append([]any{token}, sidsOf(lanes)...)...)
+		return err
+	})
+}
+
 // sessionTx is a session whose lane is locked.
 type sessionTx struct {
 	store *Store
@@ -57,7 +94,7 @@ func (x *sessionTx) CurrentSlot() string { return x.lane.Slot }
 
 func (x *sessionTx) Pending() ([]*models.Inbound, error) {
 	var rows []inboundRow
-	if _, err := x.tx.find(&rows, "SELECT "+inboundFull+fromInbound+" WHERE i.sid = ? AND i.queued = ? ORDER BY i.seq", x.lane.Sid, inLane); err != nil {
+	if _, err := x.tx.find(&rows, "SELECT "+inboundFull+fromInbound+" WHERE i.sid = ? AND i.queued IN (?, ?) ORDER BY i.seq", x.lane.Sid, inLane, deferred); err != nil {
 		return nil, err
 	}
 	return inboundModels(rows)
@@ -147,8 +184,8 @@ func (x *sessionTx) recent(where string, args ...any) ([]*models.Inbound, error)
 }
 
 func (x *sessionTx) LastRetryable(channel, account, senderID string) (*models.Inbound, error) {
-	found, err := x.recent("i.sender_id = ? AND i.channel = ? AND i.account = ? AND i.kind = ? AND i.state IN (?, ?, ?) AND LENGTH(i.payload) > 0",
-		senderID, channel, account, string(models.KindMessage),
+	found, err := x.recent("i.sender_id = ? AND i.channel = ? AND i.account = ? AND (i.kind = ? OR i.code = ?) AND i.state IN (?, ?, ?) AND LENGTH(i.payload) > 0",
+		senderID, channel, account, string(models.KindMessage), string(models.CodeBudgetExceeded),
 		string(models.InboundFailed), string(models.InboundDead), string(models.InboundCancelled))
 	if err == nil && len(found) == 0 {
 		err = store.ErrNotFound
@@ -169,6 +206,15 @@ func (x *sessionTx) Update(s *models.Session, now time.Time) error {
 	}
 	if c.err != nil {
 		return c.err
+	}
+	old, err := findSession(x.tx, x.lane.Sid)
+	if err != nil {
+		return err
+	}
+	if was := old.model(); was.Model != s.Model || was.SystemPrompt != s.SystemPrompt { // no cache begins so
+		if _, err := x.tx.exec("UPDATE slots SET shown_from = 0 WHERE sid = ?", x.lane.Sid); err != nil {
+			return err
+		}
 	}
 	return x.one(`UPDATE sessions SET title = ?, model = ?, system_prompt = ?, pinned = ?,
 			restored_at = CASE WHEN state = ? AND ? <> state THEN ? ELSE restored_at END, state = ?, updated_at = ? WHERE sid = ?`,

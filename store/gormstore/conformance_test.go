@@ -1,6 +1,8 @@
 package gormstore_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -46,7 +48,51 @@ func conformance(t *testing.T, empty func(tb testing.TB) gormstore.Config) {
 			cfg.Observer = in
 			return open(tb, cfg)
 		},
+		Tables: func(tb testing.TB, s store.Store) map[string]storetest.Table { return allTables(tb, configs[s]) },
 	})
+}
+
+// allTables reads the whole database.
+func allTables(tb testing.TB, cfg gormstore.Config) map[string]storetest.Table {
+	tb.Helper()
+	driver, names := "sqlite", "SELECT name FROM sqlite_master WHERE type = 'table'"
+	if cfg.Driver == gormstore.MySQL {
+		driver, names = "mysql", "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+	}
+	db := sqlOpen(tb, driver, cfg.DSN)
+	out := map[string]storetest.Table{}
+	for _, row := range readTable(tb, db, names).Rows {
+		name := string(row[0])
+		out[name] = readTable(tb, db, "SELECT * FROM "+name)
+	}
+	return out
+}
+
+func readTable(tb testing.TB, db *sql.DB, query string) (table storetest.Table) {
+	tb.Helper()
+	rows, err := db.QueryContext(context.Background(), query)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	if table.Columns, err = rows.Columns(); err != nil {
+		tb.Fatal(err)
+	}
+	for rows.Next() {
+		row := make([][]byte, len(table.Columns))
+		into := make([]any, len(row))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			tb.Fatal(err)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return table
 }
 
 func TestSecondServerIsKeptOffTheFile(t *testing.T) {

@@ -18,6 +18,23 @@ func (x *sessionTx) Generation(slot string) (int64, error) {
 	return generation(row.ContextID, row.Revision), nil
 }
 
+func (x *sessionTx) Untouched(read *store.SessionContext) (bool, error) {
+	var row struct {
+		ContextID []byte
+		NextSeq   int64
+		Revision  int64
+		Mode      string
+		Pending   bool
+	}
+	n, err := x.tx.find(&row, `SELECT s.context_id, s.next_seq, s.revision, s.mode,
+			EXISTS (SELECT 1 FROM inbound i WHERE i.sid = s.sid AND i.queued IN (?, ?)) AS pending
+		FROM slots s WHERE s.sid = ? AND s.name = ?`, inLane, deferred, x.lane.Sid, read.Slot.ID)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return !row.Pending && row.NextSeq == read.NextSeq && row.Mode == string(read.Slot.Mode) && generation(row.ContextID, row.Revision) == read.Generation, nil
+}
+
 // sums counts messages.
 type sums struct{ Messages, Tokens int64 }
 
@@ -58,7 +75,7 @@ func (x *sessionTx) Compact(slot string, gen, through int64, summary *models.Ses
 	}
 	if _, err := x.tx.exec(`UPDATE slots SET next_seq = next_seq + 1, message_count = message_count + 1, total_tokens = total_tokens + ?,
 			compacted_through = ?, summary_seq = ?, compacted_messages = compacted_messages + ?, compacted_tokens = compacted_tokens + ?,
-			revision = revision + 1 WHERE sid = ? AND name = ?`,
+			revision = revision + 1, shown_from = 0 WHERE sid = ? AND name = ?`,
 		m.TokenCount, through, row.NextSeq, gone.Messages+earlier.Messages, gone.Tokens+earlier.Tokens, x.lane.Sid, slot); err != nil {
 		return err
 	}
@@ -66,12 +83,17 @@ func (x *sessionTx) Compact(slot string, gen, through int64, summary *models.Ses
 	if !x.lane.DueAt.Valid { // nobody uses it
 		state = "CASE WHEN state = 'archived' THEN state ELSE 'compacted' END"
 	}
-	if _, err := x.tx.exec("UPDATE sessions SET compaction_count = compaction_count + 1, compacted_summary = ?, updated_at = ?, state = "+state+" WHERE sid = ?",
-		m.Content, micros(now), x.lane.Sid); err != nil {
+	if _, err := x.tx.exec("UPDATE sessions SET compaction_count = compaction_count + 1, updated_at = ?, state = "+state+" WHERE sid = ?",
+		micros(now), x.lane.Sid); err != nil {
 		return err
 	}
 	summary.Seq, summary.Slot, summary.IsCompacted = row.NextSeq, slot, true
 	return nil
+}
+
+func (x *sessionTx) StopSummaries() error {
+	_, err := x.tx.exec("UPDATE slots SET revision = revision + 1 WHERE sid = ?", x.lane.Sid)
+	return err
 }
 
 func (x *sessionTx) Freeze(slot string, forms []store.PrunedForm) error {
@@ -165,12 +187,10 @@ func (x *sessionTx) DropMessages(slot string, through int64, now time.Time) (int
 	}
 	const dropped = "context_id = ? AND seq <= ? AND seq <> ?"
 	args := []any{row.ContextID, through, row.SummarySeq}
-	all, err := x.sum(dropped+" AND undone = 0", args...)
-	if err != nil {
-		return 0, err
-	}
-	live, err := x.sum(dropped+" AND undone = 0 AND compacted = 0 AND seq > ?", append(args, row.CompactedThrough)...)
-	if err != nil {
+	var gone struct{ Messages, Tokens, Hidden, HiddenTokens int64 } // hidden: a context does not show them
+	const hidden = "SUM(CASE WHEN compacted = 0 AND seq > ? THEN 0 ELSE "
+	if _, err := x.tx.find(&gone, "SELECT COUNT(*) AS messages, COALESCE(SUM(tokens), 0) AS tokens, COALESCE("+hidden+"1 END), 0) AS hidden, COALESCE("+
+		hidden+"tokens END), 0) AS hidden_tokens FROM messages WHERE "+dropped+" AND undone = 0", append([]any{row.CompactedThrough, row.CompactedThrough}, args...)...); err != nil {
 		return 0, err
 	}
 	n, err := x.tx.exec("DELETE FROM messages WHERE "+dropped, args...)
@@ -182,7 +202,7 @@ func (x *sessionTx) DropMessages(slot string, through int64, now time.Time) (int
 	}
 	if _, err := x.tx.exec(`UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ?,
 			compacted_messages = compacted_messages - ?, compacted_tokens = compacted_tokens - ?, revision = revision + 1 WHERE sid = ? AND name = ?`,
-		all.Messages, all.Tokens, all.Messages-live.Messages, all.Tokens-live.Tokens, x.lane.Sid, slot); err != nil {
+		gone.Messages, gone.Tokens, gone.Hidden, gone.HiddenTokens, x.lane.Sid, slot); err != nil {
 		return 0, err
 	}
 	return int(n), x.touch(now)

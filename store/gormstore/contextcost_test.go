@@ -10,6 +10,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
+	"github.com/chatkeep/chatkeep/store/gormstore"
 	"github.com/chatkeep/chatkeep/store/storetest"
 )
 
@@ -67,6 +68,8 @@ func TestContextTouchesWhatItShows(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.reset()
+		const onDisk = "Created_tmp_disk_tables"
+		tables := sessionStatus(t, gormstore.Pool(s), onDisk)
 		reads := handlerReads(t, s, func() error {
 			got, err := s.LoadContext(ctx, key, "", 100)
 			if err == nil && (len(got.Messages) != 50 || got.Summary == nil || len(got.Forms) != 10 || len(got.Notes) != store.ContextNotes) {
@@ -77,6 +80,9 @@ func TestContextTouchesWhatItShows(t *testing.T) {
 		t.Logf("context of %d messages: %d entries, %d statements", n, reads, c.statements.Load())
 		if c.statements.Load() > maxLoad || reads > 200 {
 			t.Errorf("context of %d messages: %d entries by %d statements", n, reads, c.statements.Load())
+		}
+		if made := sessionStatus(t, gormstore.Pool(s), onDisk) - tables; made > 0 {
+			t.Errorf("context of %d messages: %d temporary tables on disk", n, made)
 		}
 		touched = append(touched, reads)
 

@@ -3,6 +3,7 @@ package gormstore
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -16,6 +17,9 @@ const (
 
 var lightColumns = `seq, turn_seq, id, role, content, CASE WHEN LENGTH(meta) > ` + strconv.Itoa(heavyMeta) + ` THEN NULL ELSE meta END AS meta,
 	tokens, compacted, created_at, COALESCE(LENGTH(meta), 0) AS meta_size`
+
+// plainColumns are those of a message of which what may be large is not shown.
+var plainColumns = strings.Replace(lightColumns, "THEN NULL", "THEN JSON_REMOVE(meta, '$.images', '$.toolCalls', '$.reasoning')", 1)
 
 // lightRow is a message whose meta was not read if it is heavy.
 type lightRow struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/chatkeep/chatkeep/models"
@@ -20,6 +21,9 @@ type loadedRow struct {
 	SummarySeq        int64
 	MergedThrough     int64
 	Revision          int64
+	NextSeq           int64
+	ShownFrom         int64
+	ResultsFrom       int64
 	SlotModelAt       int64 // the latest of all slots
 }
 
@@ -28,7 +32,8 @@ const loadedColumns = sessionColumns + `, COALESCE(s.name, '') AS s_name, s.cont
 	COALESCE(s.message_count, 0) AS s_message_count, COALESCE(s.total_tokens, 0) AS s_total_tokens, COALESCE(s.created_at, 0) AS s_created_at,
 	COALESCE(s.compacted_through, 0) AS compacted_through, COALESCE(s.compacted_messages, 0) AS compacted_messages,
 	COALESCE(s.compacted_tokens, 0) AS compacted_tokens, COALESCE(s.summary_seq, 0) AS summary_seq,
-	COALESCE(s.merged_through, 0) AS merged_through, COALESCE(s.revision, 0) AS revision,
+	COALESCE(s.merged_through, 0) AS merged_through, COALESCE(s.revision, 0) AS revision, COALESCE(s.next_seq, 0) AS next_seq,
+	COALESCE(s.shown_from, 0) AS shown_from, COALESCE(s.results_from, 0) AS results_from,
 	COALESCE((SELECT MAX(o.model_at) FROM slots o WHERE o.sid = e.sid), 0) AS slot_model_at`
 
 // LoadContext reads what a turn needs by three statements; an empty slot means the
@@ -54,10 +59,10 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 		if out.Slot, err = row.Slot.model(key, row.Session.CurrentSlot); err != nil {
 			return err
 		}
-		out.Generation = generation(row.Slot.ContextID, row.Revision)
+		out.Generation, out.NextSeq = generation(row.Slot.ContextID, row.Revision), row.NextSeq
 		out.LiveMessages = int(row.Slot.MessageCount - row.CompactedMessages)
 		out.LiveTokens = int(row.Slot.TotalTokens - row.CompactedTokens)
-		out.MergedThrough = row.MergedThrough
+		out.MergedThrough, out.ShownFrom, out.ResultsFrom = row.MergedThrough, row.ShownFrom, row.ResultsFrom
 		if err := loadMessages(t, &row, limit, out); err != nil {
 			return err
 		}
@@ -67,6 +72,23 @@ func (s *Store) LoadContext(ctx context.Context, key, slot string, limit int) (*
 		return nil, err
 	}
 	return out, nil
+}
+
+// Generation reads one row.
+func (s *Store) Generation(ctx context.Context, key, slot string) (gen int64, err error) {
+	err = s.read(ctx, "generation", func(t *tx) error {
+		var row contextRow
+		n, err := t.find(&row, "SELECT s.context_id, s.revision FROM slots s JOIN sessions e ON e.sid = s.sid WHERE s.sid = ? AND s.name = ?", sidOf(key), slot)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("generation: %w", store.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		gen = generation(row.ContextID, row.Revision)
+		return nil
+	})
+	return gen, err
 }
 
 // contextPart says what of a context a message is.
@@ -80,10 +102,10 @@ const (
 
 // The parts of a context, each one range of the clustered key.
 var (
-	newestPart  = "SELECT * FROM (SELECT " + lightColumns + ", 0 AS part FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?) newest"
+	newestPart  = "{part}SELECT " + lightColumns + ", 0 AS part FROM messages WHERE " + shown + " ORDER BY seq DESC LIMIT ?{/part}"
 	summaryPart = " UNION ALL SELECT " + lightColumns + ", 1 FROM messages WHERE context_id = ? AND seq = ?"
-	systemPart  = " UNION ALL SELECT * FROM (SELECT " + lightColumns + ", 2 FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 AND role = ?" +
-		" AND seq < (SELECT MIN(o.seq) FROM messages o WHERE o.context_id = ?) + ? ORDER BY seq LIMIT 1) oldest"
+	systemPart  = " UNION ALL {part}SELECT " + lightColumns + ", 2 FROM messages WHERE context_id = ? AND undone = 0 AND compacted = 0 AND role = ?" +
+		" AND seq < (SELECT MIN(o.seq) FROM messages o WHERE o.context_id = ?) + ? ORDER BY seq LIMIT 1{/part}"
 )
 
 // loadMessages reads the newest messages behind the compaction, the summary of what
@@ -146,8 +168,8 @@ type asideRow struct {
 
 // loadAside reads what stands beside the messages.
 func loadAside(t *tx, sid, contextID []byte, out *store.SessionContext) error {
-	const notes = "SELECT 'note' AS kind, id AS name, COALESCE(note_key, '') AS tag, value AS text, created_at AS at, place FROM notes WHERE sid = ? ORDER BY place DESC LIMIT ?"
-	sql := "SELECT * FROM (" + notes + ") newest UNION ALL SELECT 'variable', name, '', value, 0, 0 FROM variables WHERE sid = ?"
+	const notes = "{part}SELECT 'note' AS kind, id AS name, COALESCE(note_key, '') AS tag, value AS text, created_at AS at, place FROM notes WHERE sid = ? ORDER BY place DESC LIMIT ?{/part}"
+	sql := notes + " UNION ALL SELECT 'variable', name, '', value, 0, 0 FROM variables WHERE sid = ?"
 	args := []any{sid, store.ContextNotes, sid}
 	if len(out.Messages) > 0 {
 		sql += " UNION ALL SELECT 'form', '', pruned, content, seq, 0 FROM pruned_forms WHERE context_id = ? AND seq >= ?"

@@ -142,10 +142,15 @@ func handlerReads(t *testing.T, s *gormstore.Store, read func() error) int64 {
 	return after - before
 }
 
-func sessionReads(t *testing.T, db *sql.DB) (total int64) {
+func sessionReads(t *testing.T, db *sql.DB) int64 {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SHOW SESSION STATUS WHERE Variable_name IN ("+
-		"'Handler_read_first','Handler_read_key','Handler_read_last','Handler_read_next','Handler_read_prev','Handler_read_rnd')")
+	return sessionStatus(t, db, "Handler_read_first", "Handler_read_key", "Handler_read_last", "Handler_read_next", "Handler_read_prev", "Handler_read_rnd")
+}
+
+// sessionStatus is the sum of some counters of a connection.
+func sessionStatus(t *testing.T, db *sql.DB, names ...string) (total int64) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SHOW SESSION STATUS WHERE Variable_name IN ('"+strings.Join(names, "','")+"')")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func deliveryValues(d *models.Delivery, target any, queued int, sendFence int64,
 	if err != nil {
 		return nil, err
 	}
-	to, err := encodeTarget(d.Target)
+	to, err := encode(sentTarget{storedTarget(d.Target), d.Trace}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -57,10 +57,17 @@ type storedTarget struct {
 	Ref      []byte `json:"ref,omitempty"`
 }
 
+// sentTarget is what is stored of where a delivery goes, and of what made it go there.
+type sentTarget struct {
+	storedTarget
+
+	Trace string `json:"trace,omitempty"`
+}
+
 func encodeTarget(t models.Target) (any, error) { return encode(storedTarget(t), false) }
 
 func (r *deliveryRow) model() (*models.Delivery, error) {
-	target, err := decode[storedTarget](r.Target)
+	target, err := decode[sentTarget](r.Target)
 	if err != nil {
 		return nil, fmt.Errorf("delivery %s: target: %w", r.ID, err)
 	}
@@ -74,10 +81,11 @@ func (r *deliveryRow) model() (*models.Delivery, error) {
 	}
 	d := &models.Delivery{
 		ID: r.ID, InboundID: r.InboundID, SessionKey: r.SessionKey, Channel: r.Channel, Account: r.Account,
-		Target: models.Target(target), Text: r.Text, State: models.DeliveryState(r.State), Attempts: r.Attempts,
+		Target: models.Target(target.storedTarget), Text: r.Text, State: models.DeliveryState(r.State), Attempts: r.Attempts,
 		NextAttemptAt: timePointer(r.NextAttemptAt), Error: r.Error.String, PlatformMessageID: r.PlatformMessageID,
 		CreatedAt: fromMicros(r.CreatedAt), DeliveredAt: timePointer(r.DeliveredAt), Kind: models.DeliveryKind(r.Kind),
 		Seq: r.Seq, Part: r.Part, Parts: r.Parts, Files: files, Buttons: buttons, FirstSentAt: fromNull(r.FirstSentAt), Ambiguous: r.Ambiguous != 0, Preview: r.Preview,
+		Trace:    target.Trace,
 		QueuedAt: fromMicros(r.CreatedAt),
 	}
 	if r.QueuedAt.Valid {

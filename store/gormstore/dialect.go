@@ -16,6 +16,8 @@ import (
 //	{new a}           in an upsert, the value that was to be inserted
 //	{returned a}      in an upsert, the value that [tx.returned] gives back; it is
 //	{returning b}     assigned to column b, which the text ends with
+//	{part} {/part}    around a part of a UNION with an order and a limit of its own, which
+//	                  MySQL puts in a temporary table if it is a table of its own
 //	{nocase}          makes a comparison take letters of either case, of ASCII at least
 type dialect struct {
 	driver Driver
@@ -29,6 +31,7 @@ type dialect struct {
 	returned string // with $1 for the value
 	ending   string // with $1 for the column
 	nocase   string
+	part     [2]string
 	compiled sync.Map
 }
 
@@ -41,6 +44,7 @@ func mysqlDialect() *dialect {
 		index:  "FORCE INDEX ($1)",
 		fresh:  "VALUES($1)", returned: "LAST_INSERT_ID($1)",
 		nocase: "COLLATE utf8mb4_general_ci",
+		part:   [2]string{"(", ")"},
 	}
 }
 
@@ -52,6 +56,7 @@ func sqliteDialect() *dialect {
 		upsert: "ON CONFLICT ($1) DO UPDATE SET",
 		index:  "INDEXED BY $1",
 		fresh:  "excluded.$1", returned: "$1", ending: "RETURNING $1",
+		part: [2]string{"SELECT * FROM (", ")"},
 	}
 }
 
@@ -73,7 +78,8 @@ func (d *dialect) sql(text string) string {
 			return out
 		}
 	}
-	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock, "{nocase}", d.nocase).Replace(text)
+	out := strings.NewReplacer("{now}", d.now, "{lock}", d.lock, "{nocase}", d.nocase,
+		"{part}", d.part[0], "{/part}", d.part[1]).Replace(text)
 	out = markUpsert.ReplaceAllString(out, d.upsert)
 	out = markIndex.ReplaceAllString(out, d.index)
 	out = markNew.ReplaceAllString(out, d.fresh)

@@ -45,7 +45,7 @@ const (
 var dueBesides = map[store.Step]string{
 	store.StepArchive: " AND COALESCE((SELECT e.restored_at FROM sessions e WHERE e.sid = due.sid), 0) < ?",
 	store.StepExpire: " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.sid = due.sid AND d.queued = 1)" +
-		" AND NOT EXISTS (SELECT 1 FROM inbound i WHERE i.sid = due.sid AND i.queued = ?)",
+		" AND NOT EXISTS (SELECT 1 FROM inbound i WHERE i.sid = due.sid AND i.queued IN (?, ?))",
 }
 
 // DueSessions returns the keys of sessions that a step would change now.
@@ -69,7 +69,7 @@ func (s *Store) DueSessions(ctx context.Context, step store.Step, before time.Ti
 				case store.StepArchive:
 					args = append(args, micros(before))
 				case store.StepExpire:
-					args = append(args, around)
+					args = append(args, around, deferred)
 				}
 				if _, err := t.find(&some, `SELECT due.session_key FROM (`+find+`) due JOIN lanes l ON l.sid = due.sid
 					WHERE l.due_at IS NULL AND COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = due.sid), 0) < ?`+dueBesides[step], args...); err != nil {

@@ -19,10 +19,10 @@ func (s *Store) finish(t *tx, lane laneRow, ids []string, o store.Outcome, now t
 	if err != nil {
 		return 0, err
 	}
-	args := []any{string(o.State), string(o.Code), clip(o.Error), o.FinishReason, reply, micros(now), lane.Sid, inLane, around}
-	set, open := "", "queued IN (?, ?)"
+	args := []any{string(o.State), string(o.Code), clip(o.Error), o.FinishReason, reply, micros(now), lane.Sid, inLane, around, deferred}
+	set, open := "", "queued IN (?, ?, ?)"
 	if o.Erase {
-		set, open = ", payload = ''", "(queued IN (?, ?, ?) OR state = ?)"
+		set, open = ", payload = ''", "(queued IN (?, ?, ?, ?) OR state = ?)"
 		args = append(args, background, string(models.InboundSuperseded))
 	}
 	n, err := t.exec(`UPDATE inbound SET state = ?, code = ?, error = ?, finish_reason = ?, reply = ?, finished_at = ?, queued = 0, run_fence = 0`+set+`

@@ -66,8 +66,8 @@ func (s *Store) ImportSession(ctx context.Context, key string) (store.SessionImp
 // Context begins the next context.
 func (m *sessionImport) Context(_ context.Context, c *store.ContextRecord) error {
 	const op = "import context"
-	if c.NextSeq < 1 || c.NextSeq > maxNextSeq || max(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough) >= c.NextSeq ||
-		min(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough) < 0 {
+	if c.NextSeq < 1 || c.NextSeq > maxNextSeq || max(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough, c.ShownFrom, c.ResultsFrom) >= c.NextSeq ||
+		min(c.CompactedThrough, c.SummarySeq, c.MergedThrough, c.PrunedThrough, c.ShownFrom, c.ResultsFrom) < 0 {
 		return fmt.Errorf("%s: seqs of slot %q are not below the next one, %d, or that is none: %w", op, c.Slot.ID, c.NextSeq, store.ErrInvalid)
 	}
 	if err := checkSlot(&c.Slot); err != nil {

@@ -61,7 +61,6 @@ func (m *sessionImport) check(r *store.SessionRecord) error {
 	slots := map[string]bool{}
 	for _, i := range m.contexts {
 		if !i.record.SetAsideAt.IsZero() {
-			c.text("compacted summary", i.record.Summary, models.MaxContent)
 			continue
 		}
 		if slots[i.record.Slot.ID] && c.err == nil {
@@ -132,7 +131,7 @@ func (m *sessionImport) insert(t *tx, sid []byte, r *store.SessionRecord) error 
 
 func (i *importedContext) insertSlot(t *tx, sid []byte, place int64) error {
 	slot := i.record.Slot
-	g := growth{messages: i.shown.Messages, tokens: i.shown.Tokens, modelAt: i.record.ModelAt}
+	g := growth{messages: i.shown.Messages, tokens: i.shown.Tokens, modelAt: i.record.ModelAt, shownFrom: i.record.ShownFrom, resultsFrom: i.record.ResultsFrom}
 	if err := insertSlotRow(t, sid, &slot, i.id, place, i.record.NextSeq, g); err != nil {
 		return err
 	}
@@ -142,10 +141,10 @@ func (i *importedContext) insertSlot(t *tx, sid []byte, place int64) error {
 }
 
 func (i *importedContext) insertReset(t *tx, sid []byte, place int64) error {
-	_, err := t.exec("INSERT INTO resets ("+resetColumns+", sid, slot, reset_at, place) VALUES "+values(1, 15),
-		i.id, i.record.NextSeq, i.shown.Messages, i.shown.Tokens, i.record.Summary,
+	_, err := t.exec("INSERT INTO resets ("+resetColumns+", sid, slot, reset_at, place, compacted_summary) VALUES "+values(1, 15),
+		i.id, i.record.NextSeq, i.shown.Messages, i.shown.Tokens,
 		i.record.CompactedThrough, i.hidden.Messages, i.hidden.Tokens, i.record.SummarySeq, i.record.MergedThrough, i.record.PrunedThrough,
-		sid, i.record.Slot.ID, micros(i.record.SetAsideAt), place)
+		sid, i.record.Slot.ID, micros(i.record.SetAsideAt), place, leftSummary)
 	return err
 }
 

@@ -14,6 +14,7 @@ const (
 	inLane     = 1 // waits for its turn, or runs
 	background = 2 // observed: read by later turns
 	around     = 3 // a command without an outcome: not in the lane's queue
+	deferred   = 4 // a command that was carried out, but for what takes time
 )
 
 // inboundRow is a row of inbound beside its lane.
@@ -70,7 +71,7 @@ func (r *inboundRow) model() (*models.Inbound, error) {
 		ID: r.ID, Channel: r.Channel, Account: r.Account, SessionKey: r.SessionKey,
 		PlatformMessageID: r.PlatformMessageID, State: models.InboundState(r.State), MergedInto: r.MergedInto,
 		Attempts: r.Attempts, Error: r.Error.String, ReceivedAt: fromMicros(r.ReceivedAt), FinishedAt: timePointer(r.FinishedAt),
-		Kind: models.InboundKind(r.Kind), Seq: r.Seq, Slot: r.Slot, Epoch: r.Epoch, SenderID: r.SenderID,
+		Kind: models.InboundKind(r.Kind), Deferred: r.Queued == deferred, Seq: r.Seq, Slot: r.Slot, Epoch: r.Epoch, SenderID: r.SenderID,
 		Replaces: replaces, Sign: r.Sign.String, Awaited: r.Awaited != 0, CreatedAt: fromMicros(r.OrderAt),
 		Payload: r.Payload, Code: models.ErrorCode(r.Code), FinishReason: r.FinishReason, Reply: reply,
 	}, nil

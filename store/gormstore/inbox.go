@@ -141,42 +141,6 @@ func (s *Store) ResolveThread(ctx context.Context, channel, account string, ids 
 	return "", err
 }
 
-// ClaimCommands claims commands whose lease has ended.
-func (s *Store) ClaimCommands(ctx context.Context, c store.ClaimRequest, limit int) ([]*models.Inbound, error) {
-	limit = min(limit, maxBatchRows)
-	if limit <= 0 {
-		return nil, nil
-	}
-	token := s.token(c.Owner)
-	var out []*models.Inbound
-	err := s.write(ctx, "claim commands", func(t *tx) error {
-		out = nil
-		var due []string
-		if _, err := t.find(&due, "SELECT inbound_id FROM commands WHERE due_at <= {now} ORDER BY due_at LIMIT ?", limit); err != nil || len(due) == 0 {
-			return err
-		}
-		in, ids := values(1, len(due)), anys(due)
-		if _, err := t.exec("UPDATE commands SET due_at = {now} + ?, lease_owner = ? WHERE due_at + 0 <= {now} AND inbound_id IN "+in,
-			append([]any{millis(c.Lease), token}, ids...)...); err != nil {
-			return err
-		}
-		if _, err := t.exec("UPDATE inbound SET attempts = CASE WHEN state = 'running' THEN attempts + 1 ELSE attempts END, state = 'running' WHERE queued = ? AND id IN "+in+
-			" AND id IN (SELECT inbound_id FROM commands WHERE lease_owner = ?)", append(append([]any{around}, ids...), token)...); err != nil {
-			return err
-		}
-		var rows []inboundRow
-		if _, err := t.find(&rows, "SELECT "+inboundFull+fromInbound+
-			" JOIN commands c ON c.inbound_id = i.id WHERE c.lease_owner = ? AND i.queued = ? AND i.id IN "+in+" ORDER BY i.received_at, i.seq",
-			append([]any{token, around}, ids...)...); err != nil {
-			return err
-		}
-		var err error
-		out, err = inboundModels(rows)
-		return err
-	})
-	return out, err
-}
-
 var inboundStates = []models.InboundState{
 	models.InboundReceived, models.InboundRunning, models.InboundDone, models.InboundObserved, models.InboundSuperseded,
 	models.InboundCancelled, models.InboundIgnored, models.InboundFailed, models.InboundDead,

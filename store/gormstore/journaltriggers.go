@@ -66,7 +66,7 @@ func triggers() []trigger {
 		{"session_gone", remove, "sessions", nil, []string{noteSession("OLD", ChangedAll)}},
 		{"session_moved", update, "sessions", []string{"sid"}, []string{noteSession("OLD", ChangedAll), noteSession("NEW", ChangedAll)}},
 		{"session_set", update, "sessions", []string{
-			"channel", "account", "state", "title", "model", "system_prompt", "pinned", "compaction_count", "compacted_summary",
+			"channel", "account", "state", "title", "model", "system_prompt", "pinned", "compaction_count",
 		}, []string{noteSession("NEW", ChangedSettings)}},
 		{"slot_made", insert, "slots", nil, []string{noteSession("NEW", ChangedSettings), noteContext("NEW", never, true)}},
 		{"slot_gone", remove, "slots", nil, []string{noteSession("OLD", ChangedSettings)}},

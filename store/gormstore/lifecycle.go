@@ -148,7 +148,7 @@ func (p *passing) unused(t *tx, free []laneRow) ([]laneRow, error) {
 	in := values(1, len(sids))
 	var busy [][]byte
 	if _, err := t.find(&busy, `SELECT sid FROM deliveries {index deliveries_session} WHERE sid IN `+in+` AND queued = 1
-		UNION SELECT sid FROM inbound {index inbound_lane} WHERE sid IN `+in+` AND queued = ?`, slices.Concat(sids, sids, []any{around})...); err != nil {
+		UNION SELECT sid FROM inbound {index inbound_lane} WHERE sid IN `+in+` AND queued IN (?, ?)`, slices.Concat(sids, sids, []any{around, deferred})...); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(free, func(lane laneRow) bool {

@@ -65,8 +65,8 @@ var errRollBack = errors.New("nothing was to be changed")
 // to be sent.
 func atRest(t *tx, lane laneRow) error {
 	var found int
-	_, err := t.find(&found, `SELECT COUNT(*) FROM (SELECT id FROM inbound {index inbound_lane} WHERE sid = ? AND queued IN (?, ?)
-		UNION ALL SELECT id FROM deliveries {index deliveries_session} WHERE sid = ? AND queued = 1) some`, lane.Sid, inLane, around, lane.Sid)
+	_, err := t.find(&found, `SELECT COUNT(*) FROM (SELECT id FROM inbound {index inbound_lane} WHERE sid = ? AND queued IN (?, ?, ?)
+		UNION ALL SELECT id FROM deliveries {index deliveries_session} WHERE sid = ? AND queued = 1) some`, lane.Sid, inLane, around, deferred, lane.Sid)
 	if err == nil && found > 0 {
 		err = fmt.Errorf("%s is in use: %w", lane.SessionKey, store.ErrConflict)
 	}
@@ -96,7 +96,11 @@ func (s *Store) moveLane(t *tx, from, into laneRow, to *models.Session) error {
 		{"UPDATE inbound SET sid = ?, seq = seq + ? WHERE sid = ? AND seq >= ?", []any{into.Sid, shift, from.Sid, first}},
 		{"UPDATE deliveries SET sid = ?, session_key = ?, lane_seq = lane_seq + ? WHERE sid = ? AND lane_seq >= ?",
 			[]any{into.Sid, to.Key, shift, from.Sid, first}},
-		{"UPDATE approvals SET session_key = ? WHERE sid = ?", []any{to.Key, from.Sid}},
+		{"UPDATE approvals SET session_key = ?, agent_id = ? WHERE sid = ?", []any{to.Key, to.AgentID, from.Sid}},
+		{"UPDATE task_runs SET session_key = ? WHERE session_key = ?", []any{to.Key, from.SessionKey}},
+		{"INSERT INTO usage_totals (" + totalColumns + ") SELECT kind, day, ?, model, ?, prompt_tokens, completion_tokens, turns, errors" +
+			" FROM usage_totals u WHERE subject_hash = ? " + addToTotals, []any{into.Sid, to.Key, from.Sid}},
+		{"DELETE FROM usage_totals WHERE subject_hash = ?", []any{from.Sid}},
 		{"UPDATE previews SET sid = ?, session_key = ? WHERE sid = ?", []any{into.Sid, to.Key, from.Sid}},
 		{"UPDATE lanes SET last_seq = ?, slot = ?, epoch = ? WHERE sid = ?", []any{last + shift, from.Slot, epoch, into.Sid}},
 		{"UPDATE lanes SET last_seq = ?, deleted_seq = ?, slot = ?, epoch = ? WHERE sid = ?",
@@ -113,6 +117,12 @@ func (s *Store) moveLane(t *tx, from, into laneRow, to *models.Session) error {
 		if _, err := t.exec("UPDATE "+table+" SET sid = ? WHERE sid = ?", into.Sid, from.Sid); err != nil {
 			return err
 		}
+	}
+	if err := moveBudgets(t, from.SessionKey, to.Key, s.now()); err != nil {
+		return err
+	}
+	if err := moveMemories(t, from.SessionKey, to); err != nil {
+		return err
 	}
 	return eraseLater(t, []laneRow{from})
 }

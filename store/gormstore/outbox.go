@@ -323,12 +323,20 @@ func (s *Store) FinishDelivery(ctx context.Context, c store.TargetClaim, r store
 		})
 	}
 	err := finish()
-	if lane, ok := errors.AsType[*needsLane](err); ok { // the session's lane has to be locked before the target
+	for range moveTries {
+		lane, ok := errors.AsType[*needsLane](err) // the session's lane has to be locked before the target
+		if !ok {
+			break
+		}
 		into = lane.into
 		err = finish()
 	}
 	return next, err
 }
+
+// moveTries is how often a delivery looks for the session that it is remembered in,
+// which may be moved meanwhile.
+const moveTries = 3
 
 // needsLane ends a transaction that found that it should have locked a lane first.
 type needsLane struct{ into *memory }
@@ -383,15 +391,15 @@ func (s *Store) finishDelivery(t *tx, c store.TargetClaim, r store.DeliveryResul
 		if _, err := t.find(&row, "SELECT state, text, remember FROM deliveries WHERE id = ? AND remember IS NOT NULL", r.ID); err != nil {
 			return nil, err
 		}
-		if row.Remember != nil && into == nil {
-			into = &memory{}
-			if err := json.Unmarshal([]byte(*row.Remember), into); err != nil {
+		if row.Remember != nil {
+			m := &memory{}
+			if err := json.Unmarshal([]byte(*row.Remember), m); err != nil {
 				return nil, fmt.Errorf("delivery %s: remember: %w", r.ID, err)
 			}
-			return nil, &needsLane{into}
-		}
-		if row.Remember != nil {
-			if err := s.rememberDelivery(t, lane, into, r, row.Text); err != nil {
+			if into == nil || into.Key != m.Key {
+				return nil, &needsLane{m}
+			}
+			if err := s.rememberDelivery(t, lane, m, r, row.Text); err != nil {
 				return nil, err
 			}
 		}

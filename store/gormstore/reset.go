@@ -11,11 +11,10 @@ import (
 
 // resetRow is a context that a reset set aside.
 type resetRow struct {
-	ContextID        []byte
-	NextSeq          int64
-	MessageCount     int64
-	TotalTokens      int64
-	CompactedSummary string
+	ContextID    []byte
+	NextSeq      int64
+	MessageCount int64
+	TotalTokens  int64
 
 	CompactedThrough  int64
 	CompactedMessages int64
@@ -25,7 +24,7 @@ type resetRow struct {
 	PrunedThrough     int64
 }
 
-const resetColumns = `context_id, next_seq, message_count, total_tokens, compacted_summary,
+const resetColumns = `context_id, next_seq, message_count, total_tokens,
 	compacted_through, compacted_messages, compacted_tokens, summary_seq, merged_through, pruned_through`
 
 // Reset gives the slot a fresh context. Whatever its length, only pointers move.
@@ -66,30 +65,26 @@ func (x *sessionTx) exchange(slot string, to resetRow, observed int64, now time.
 	if err := x.dropPending(slot); err != nil {
 		return err
 	}
-	session, err := findSession(x.tx, x.lane.Sid)
-	if err != nil {
-		return err
-	}
 	if err := x.nextEpoch(); err != nil {
 		return err
 	}
 	if from.NextSeq > 1 { // an empty context is not worth keeping
-		if _, err := x.tx.exec("INSERT INTO resets ("+resetColumns+", sid, slot, reset_at, place) VALUES "+values(1, 15),
-			from.ContextID, from.NextSeq, from.MessageCount, from.TotalTokens, session.CompactedSummary,
+		if _, err := x.tx.exec("INSERT INTO resets ("+resetColumns+", sid, slot, reset_at, place, compacted_summary) VALUES "+values(1, 15),
+			from.ContextID, from.NextSeq, from.MessageCount, from.TotalTokens,
 			from.CompactedThrough, from.CompactedMessages, from.CompactedTokens, from.SummarySeq, from.MergedThrough, from.PrunedThrough,
-			x.lane.Sid, slot, micros(now), x.lane.Epoch); err != nil {
+			x.lane.Sid, slot, micros(now), x.lane.Epoch, leftSummary); err != nil {
 			return err
 		}
 	}
 	if _, err := x.tx.exec(`UPDATE slots SET context_id = ?, next_seq = ?, message_count = ?, total_tokens = ?, compacted_through = ?, compacted_messages = ?,
-			compacted_tokens = ?, summary_seq = ?, merged_through = ?, pruned_through = ? WHERE sid = ? AND name = ?`,
+			compacted_tokens = ?, summary_seq = ?, merged_through = ?, pruned_through = ?, shown_from = 0 WHERE sid = ? AND name = ?`,
 		to.ContextID, to.NextSeq, to.MessageCount, to.TotalTokens, to.CompactedThrough, to.CompactedMessages,
 		to.CompactedTokens, to.SummarySeq, to.MergedThrough, to.PrunedThrough, x.lane.Sid, slot); err != nil {
 		return err
 	}
 	// What was observed before belongs to the old context.
-	_, err = x.tx.exec("UPDATE sessions SET compacted_summary = ?, observed_seq = ?, updated_at = ? WHERE sid = ?",
-		to.CompactedSummary, observed, micros(now), x.lane.Sid)
+	_, err = x.tx.exec("UPDATE sessions SET observed_seq = ?, updated_at = ? WHERE sid = ?",
+		observed, micros(now), x.lane.Sid)
 	return err
 }
 

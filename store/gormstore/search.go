@@ -225,7 +225,7 @@ func (x *search) fetch(some []stretch, hits []hit) error {
 	parts, args := make([]string, len(hits)), make([]any, 0, 5*len(hits))
 	for i, h := range hits {
 		s := some[h.stretch]
-		parts[i] = "SELECT context_id, " + lightColumns + " FROM messages WHERE context_id = ? AND seq = ?" +
+		parts[i] = "SELECT context_id, " + plainColumns + " FROM messages WHERE context_id = ? AND seq = ?" +
 			" AND EXISTS (SELECT 1 FROM slots WHERE sid = ? AND name = ? AND context_id = ?)"
 		args = append(args, s.ContextID, h.Seq, s.Sid, s.Name, s.ContextID)
 	}
@@ -233,6 +233,8 @@ func (x *search) fetch(some []stretch, hits []hit) error {
 	if _, err := x.tx.find(&rows, strings.Join(parts, " UNION ALL "), args...); err != nil {
 		return err
 	}
+	shown := len(x.found)
+	var answers []foundRow // of those that are found
 	for _, h := range hits {
 		i := slices.IndexFunc(rows, func(r foundRow) bool {
 			return r.Light.Message.Seq == h.Seq && bytes.Equal(r.ContextID, h.ContextID)
@@ -246,6 +248,52 @@ func (x *search) fetch(some []stretch, hits []hit) error {
 		}
 		m.ImagesOmitted = rows[i].Light.MetaSize > heavyMeta
 		x.found = append(x.found, store.FoundMessage{SessionKey: some[h.stretch].SessionKey, Message: m})
+		answers = append(answers, rows[i])
+	}
+	if x.query.WithAsked {
+		return x.fetchAsked(answers, x.found[shown:])
 	}
 	return nil
+}
+
+// fetchAsked adds to what is found what it answers.
+func (x *search) fetchAsked(rows []foundRow, found []store.FoundMessage) error {
+	var parts []string
+	var args []any
+	for _, r := range rows {
+		if r.answers() {
+			seq := r.Light.Message.Seq
+			parts = append(parts, "{part}SELECT context_id, "+plainColumns+" FROM messages"+
+				" WHERE context_id = ? AND seq < ? AND seq >= ? AND undone = 0 AND role = ? ORDER BY seq DESC LIMIT 1{/part}")
+			args = append(args, r.ContextID, seq, seq-store.AskedWithin, string(models.RoleUser))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	var asked []foundRow
+	if _, err := x.tx.find(&asked, strings.Join(parts, " UNION ALL "), args...); err != nil {
+		return err
+	}
+	slices.SortFunc(asked, func(a, b foundRow) int { return cmp.Compare(b.Light.Message.Seq, a.Light.Message.Seq) })
+	for i, r := range rows {
+		newest := slices.IndexFunc(asked, func(a foundRow) bool {
+			before := r.Light.Message.Seq - a.Light.Message.Seq
+			return bytes.Equal(a.ContextID, r.ContextID) && before > 0 && before <= store.AskedWithin
+		})
+		if newest < 0 || !r.answers() {
+			continue
+		}
+		m, err := asked[newest].Light.Message.model(found[i].Message.Slot)
+		if err != nil {
+			return err
+		}
+		found[i].Asked = m
+	}
+	return nil
+}
+
+func (r *foundRow) answers() bool {
+	role := models.Role(r.Light.Message.Role)
+	return role == models.RoleAssistant || role == models.RoleTool
 }

@@ -77,10 +77,15 @@ func TestSQLitePlansOfSearch(t *testing.T) {
 	longHistory(t, s, "agent:a", 3000)
 	longHistory(t, s, "agent:b", 10)
 	longHistory(t, s, "agent:c", 10)
+	if err := s.AppendMessages(t.Context(), "agent:a", []*models.SessionMessage{
+		storetest.NewSessionMessage(models.RoleAssistant, "the answer to message 1: the release", clock.Real().Now()),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	clear(seen.all)
 	for _, q := range []store.MessageQuery{
 		{SessionKey: "agent:a"}, {SessionKey: "agent:a", Slot: models.DefaultSlot}, {}, {AgentID: "assistant"},
-		{Roles: []models.Role{models.RoleUser}, Limit: 5},
+		{Roles: []models.Role{models.RoleUser}, Limit: 5}, {SessionKey: "agent:a", Slot: models.DefaultSlot, WithAsked: true},
 	} {
 		q.Words = []string{"release", "message 1"}
 		_, next, err := s.SearchMessages(t.Context(), q)

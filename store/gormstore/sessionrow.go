@@ -37,8 +37,10 @@ type sessionRow struct {
 
 const (
 	sessionColumns = `e.sid, e.session_key, e.agent_id, e.channel, e.account, e.scope, e.scope_id, e.state, e.title, e.model,
-		e.system_prompt, e.pinned, e.compaction_count, e.compacted_summary, e.observed_seq,
+		e.system_prompt, e.pinned, e.compaction_count, e.observed_seq,
 		e.last_user_at, e.last_activity_at, e.created_at, e.updated_at, l.slot AS current_slot,
+		COALESCE((SELECT m.content FROM slots s JOIN messages m ON m.context_id = s.context_id AND m.seq = s.summary_seq
+			WHERE s.sid = e.sid AND s.name = l.slot), '') AS compacted_summary,
 		COALESCE((SELECT SUM(s.message_count) FROM slots s WHERE s.sid = e.sid), 0) AS message_count,
 		COALESCE((SELECT SUM(s.total_tokens) FROM slots s WHERE s.sid = e.sid), 0) AS total_tokens,
 		COALESCE((SELECT MAX(s.user_at) FROM slots s WHERE s.sid = e.sid), 0) AS slot_user_at,
@@ -46,6 +48,10 @@ const (
 		COALESCE((SELECT MAX(s.updated_at) FROM slots s WHERE s.sid = e.sid), 0) AS slot_updated_at`
 	fromSessions = ` FROM sessions e JOIN lanes l ON l.sid = e.sid`
 )
+
+// leftSummary is what sessions and resets have in their column compacted_summary, which
+// only earlier versions read: a summary is read from its slot.
+const leftSummary = ""
 
 func (r *sessionRow) model() *models.Session {
 	return &models.Session{
@@ -77,7 +83,9 @@ func insertSession(t *tx, sid []byte, s *models.Session, g growth) (contextID []
 		return nil, err
 	}
 	slot := &models.ContextSlot{ID: models.DefaultSlot, Mode: models.SlotFull, Source: models.SlotSource{Kind: models.SlotNew}, Compact: true, CreatedAt: row.CreatedAt}
-	return insertSlot(t, sid, slot, 1, 1+g.messages, growth{messages: g.messages, tokens: g.tokens, modelAt: g.modelAt})
+	return insertSlot(t, sid, slot, 1, 1+g.messages, growth{
+		messages: g.messages, tokens: g.tokens, modelAt: g.modelAt, shownFrom: g.shownFrom, resultsFrom: g.resultsFrom,
+	})
 }
 
 // insertSessionRow stores a session without slots, as it is.
@@ -86,6 +94,6 @@ func insertSessionRow(t *tx, sid []byte, s *models.Session, observed int64) erro
 		compaction_count, compacted_summary, observed_seq, last_user_at, last_activity_at, created_at, updated_at`
 	_, err := t.exec("INSERT INTO sessions ("+columns+") VALUES "+values(1, 19),
 		sid, s.Key, s.AgentID, s.Channel, s.Account, string(s.Scope), s.ScopeID, string(s.State), s.Title, s.Model, s.SystemPrompt, bit(s.Pinned),
-		s.CompactionCount, s.CompactedSummary, observed, nullMicros(s.LastUserAt), micros(s.LastActivityAt), micros(s.CreatedAt), micros(s.UpdatedAt))
+		s.CompactionCount, leftSummary, observed, nullMicros(s.LastUserAt), micros(s.LastActivityAt), micros(s.CreatedAt), micros(s.UpdatedAt))
 	return err
 }

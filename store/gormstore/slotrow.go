@@ -73,9 +73,9 @@ func insertSlotRow(t *tx, sid []byte, s *models.ContextSlot, contextID []byte, p
 	if mode == "" {
 		mode = models.SlotFull
 	}
-	_, err = t.exec("INSERT INTO slots (sid, "+slotColumns+") VALUES "+values(1, 18), sid, s.ID, contextID, string(mode), focus, source, budget,
+	_, err = t.exec("INSERT INTO slots (sid, "+slotColumns+", shown_from, results_from) VALUES "+values(1, 20), sid, s.ID, contextID, string(mode), focus, source, budget,
 		bit(s.Compact), nextSeq, g.messages, g.tokens, place,
-		micros(g.userAt), micros(g.modelAt), micros(g.activeAt), micros(g.now), micros(s.CreatedAt), s.Title)
+		micros(g.userAt), micros(g.modelAt), micros(g.activeAt), micros(g.now), micros(s.CreatedAt), s.Title, g.shownFrom, g.resultsFrom)
 	return err
 }
 

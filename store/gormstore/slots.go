@@ -77,7 +77,7 @@ func (x *sessionTx) UpdateSlot(s *models.ContextSlot) error {
 	if err != nil {
 		return err
 	}
-	return x.one("UPDATE slots SET mode = ?, focus = ?, budget = ?, compact = ? WHERE sid = ? AND name = ?",
+	return x.one("UPDATE slots SET mode = ?, focus = ?, budget = ?, compact = ?, shown_from = 0 WHERE sid = ? AND name = ?",
 		string(s.Mode), focus, budget, bit(s.Compact), x.lane.Sid, s.ID)
 }
 
@@ -226,8 +226,9 @@ func (x *sessionTx) UndoTurn(slot string, now time.Time) error {
 	if _, err := x.tx.exec("UPDATE messages SET undone = 1"+where, row.ContextID, first, turn); err != nil {
 		return err
 	}
-	if _, err := x.tx.exec("UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ?, revision = revision + 1 WHERE sid = ? AND name = ?",
-		sum.Messages, sum.Tokens, x.lane.Sid, slot); err != nil {
+	if _, err := x.tx.exec(`UPDATE slots SET message_count = message_count - ?, total_tokens = total_tokens - ?, revision = revision + 1,
+			shown_from = CASE WHEN shown_from >= ? THEN 0 ELSE shown_from END WHERE sid = ? AND name = ?`,
+		sum.Messages, sum.Tokens, first, x.lane.Sid, slot); err != nil {
 		return err
 	}
 	_, err = x.tx.exec("UPDATE sessions SET updated_at = ? WHERE sid = ?", micros(now), x.lane.Sid)

@@ -18,7 +18,8 @@ type contextRecordRow struct {
 	SummarySeq       int64
 	MergedThrough    int64
 	PrunedThrough    int64
-	CompactedSummary string
+	ShownFrom        int64
+	ResultsFrom      int64
 	ResetAt          int64
 }
 
@@ -30,9 +31,9 @@ func (r *contextRecordRow) model(key, current string) (*store.ContextRecord, err
 		return nil, err
 	}
 	return &store.ContextRecord{
-		Slot: *slot, SetAsideAt: fromMicros(r.ResetAt), Summary: r.CompactedSummary, NextSeq: r.Slot.NextSeq,
+		Slot: *slot, SetAsideAt: fromMicros(r.ResetAt), NextSeq: r.Slot.NextSeq,
 		SummarySeq: r.SummarySeq, CompactedThrough: r.CompactedThrough, MergedThrough: r.MergedThrough, PrunedThrough: r.PrunedThrough,
-		ModelAt: fromMicros(r.Slot.ModelAt), Ref: hex.EncodeToString(r.Slot.ContextID),
+		ModelAt: fromMicros(r.Slot.ModelAt), ShownFrom: r.ShownFrom, ResultsFrom: r.ResultsFrom, Ref: hex.EncodeToString(r.Slot.ContextID),
 	}, nil
 }
 
@@ -55,10 +56,10 @@ func (s *Store) SessionRecord(ctx context.Context, key string) (*store.SessionRe
 
 func contextRecords(t *tx, session *sessionRow) ([]*store.ContextRecord, error) {
 	var slots, aside []contextRecordRow
-	if _, err := t.find(&slots, "SELECT "+slotColumns+", "+contextState+" FROM slots WHERE sid = ? ORDER BY place", session.Sid); err != nil {
+	if _, err := t.find(&slots, "SELECT "+slotColumns+", "+contextState+", shown_from, results_from FROM slots WHERE sid = ? ORDER BY place", session.Sid); err != nil {
 		return nil, err
 	}
-	if _, err := t.find(&aside, "SELECT slot AS name, context_id, next_seq, "+contextState+", compacted_summary, reset_at FROM resets WHERE sid = ? ORDER BY place",
+	if _, err := t.find(&aside, "SELECT slot AS name, context_id, next_seq, "+contextState+", reset_at FROM resets WHERE sid = ? ORDER BY place",
 		session.Sid); err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ var carriedColumns = map[string]string{
 	"sessions": `account agent_id channel compacted_summary compaction_count created_at last_activity_at last_user_at model
 		observed_seq pinned restored_at scope scope_id session_key sid state system_prompt title updated_at`,
 	"slots": `active_at budget compact compacted_messages compacted_through compacted_tokens context_id created_at focus merged_through
-		message_count mode model_at name next_seq place pruned_through revision sid source summary_seq title total_tokens
-		unpruned updated_at user_at weight`,
+		message_count mode model_at name next_seq place pruned_through results_from revision shown_from sid source
+		summary_seq title total_tokens unpruned updated_at user_at weight`,
 	"resets": `compacted_messages compacted_summary compacted_through compacted_tokens context_id merged_through message_count
 		next_seq place pruned_through reset_at sid slot summary_seq total_tokens`,
 	"messages":     "compacted content context_id created_at id meta role seq tokens turn_seq undone",

@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -63,11 +64,12 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 		return s.committedBefore(t, c, row, ask, store.ErrLeaseLost)
 	}
 	createsSession := !row.hasSession()
-	from := row.NextSeq
+	from := max(row.NextSeq, 1)
 	contextID := row.ContextID
 	g := growth{
 		messages: int64(len(c.Messages)), tokens: tokensOf(c.Messages), channel: c.Session.Channel, account: c.Session.Account,
 		userAt: c.UserAt, modelAt: c.ModelAt, observed: c.ObservedThrough, activeAt: c.Now, now: c.Now,
+		shownFrom: shownFrom(c, from), resultsFrom: c.ResultsFrom,
 	}
 	if createsSession {
 		session := c.Session
@@ -75,7 +77,6 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 		if contextID, err = insertSession(t, row.Lane.Sid, &session, g); err != nil {
 			return nil, err
 		}
-		from = 1
 	}
 	n, err := s.finishTurn(t, c, row.Lane.Epoch, contextID, from)
 	if err != nil {
@@ -127,6 +128,18 @@ func (s *Store) commitTurn(t *tx, c *store.TurnCommit, ask *targetAsk) (*store.T
 		return nil, err
 	}
 	return out, spend(t, c.Spend) // last: others may want these rows as well
+}
+
+// shownFrom is the seq of the first message that the model was shown of a slot, whose
+// next message is from.
+func shownFrom(c *store.TurnCommit, from int64) int64 {
+	if i := slices.Index(c.Messages, c.ShownFrom); i >= 0 {
+		return from + int64(i)
+	}
+	if c.ShownFrom == nil {
+		return 0
+	}
+	return c.ShownFrom.Seq
 }
 
 // finishTurn gives the messages of the turn their outcome and returns how many

@@ -89,9 +89,9 @@ func openEnds(t *tx, sids []any) (map[string]*ends, error) {
 		ID  string
 	}
 	in := values(1, len(sids))
-	if _, err := t.find(&rows, `SELECT sid, id FROM inbound WHERE sid IN `+in+` AND queued IN (?, ?)
+	if _, err := t.find(&rows, `SELECT sid, id FROM inbound WHERE sid IN `+in+` AND queued IN (?, ?, ?)
 		UNION ALL SELECT sid, '' AS id FROM previews WHERE sid IN `+in+` AND closing = 0`,
-		slices.Concat(sids, []any{inLane, around}, sids)...); err != nil {
+		slices.Concat(sids, []any{inLane, around, deferred}, sids)...); err != nil {
 		return nil, err
 	}
 	out := map[string]*ends{}

@@ -79,6 +79,14 @@ func (t total) hash() []byte {
 	return hash("usage", t.kind, t.subject)
 }
 
+const (
+	totalColumns = "kind, day, subject_hash, model, subject, prompt_tokens, completion_tokens, turns, errors"
+	// addToTotals is how a row is added to what is there.
+	addToTotals = `{upsert kind, day, subject_hash, model} prompt_tokens = usage_totals.prompt_tokens + {new prompt_tokens},
+		completion_tokens = usage_totals.completion_tokens + {new completion_tokens},
+		turns = usage_totals.turns + {new turns}, errors = usage_totals.errors + {new errors}`
+)
+
 // addTotals adds to the totals, in one statement and always in the same order.
 func addTotals(t *tx, entries []store.UsageEntry) error {
 	sums := map[total]store.UsageCount{}
@@ -105,10 +113,7 @@ func addTotals(t *tx, entries []store.UsageEntry) error {
 	}
 	for len(rows) > 0 {
 		n := min(len(rows), maxBatchRows)
-		if _, err := t.exec("INSERT INTO usage_totals (kind, day, subject_hash, model, subject, prompt_tokens, completion_tokens, turns, errors) VALUES "+values(n, 9)+
-			` {upsert kind, day, subject_hash, model} prompt_tokens = usage_totals.prompt_tokens + {new prompt_tokens},
-				completion_tokens = usage_totals.completion_tokens + {new completion_tokens},
-				turns = usage_totals.turns + {new turns}, errors = usage_totals.errors + {new errors}`, slices.Concat(rows[:n]...)...); err != nil {
+		if _, err := t.exec("INSERT INTO usage_totals ("+totalColumns+") VALUES "+values(n, 9)+" "+addToTotals, slices.Concat(rows[:n]...)...); err != nil {
 			return err
 		}
 		rows = rows[n:]

@@ -13,6 +13,7 @@ func changeTests() []test {
 		{"AllOfIt", changeAll},
 		{"NothingAfterAnError", changeNothing},
 		{"SessionNeedNotExist", changeUnknown},
+		{"Several", changeSeveral},
 		{"Update", changeUpdate},
 		{"ResetAndRestore", changeReset},
 		{"RestoreOfTheLatest", changeRestoreLatest},

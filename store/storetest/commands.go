@@ -11,6 +11,9 @@ func commandTests() []test {
 		{"IsClaimedAfterItsProcessDied", commandRecovered},
 		{"FinishedIsNotClaimed", commandFinished},
 		{"InOrder", commandOrder},
+		{"DeferredLetsOthersPass", commandDeferred},
+		{"DeferredIsTakenOver", commandDeferredTakenOver},
+		{"DeferredIsHandedBack", commandHandedBack},
 	}
 }
 
@@ -96,4 +99,76 @@ func commandOrder(f *fixture) {
 	}
 	_, err = first()
 	f.fails(err, store.ErrNotFound)
+}
+
+// deferred is a command that waits for what it asked for about a slot.
+func (f *fixture) deferred(key, slot string, lease store.ClaimRequest) *models.Inbound {
+	f.Helper()
+	in := f.accept(f.message(key, kind(models.KindCommand), claimed(lease))).Inbound
+	f.change(key, func(tx store.SessionTx) error { return tx.Defer(in.ID, slot) })
+	return in
+}
+
+func commandDeferred(f *fixture) {
+	key := f.key()
+	f.create(key, "one")
+	one := f.deferred(key, "work", claim())
+	f.noLane()
+	two := f.waiting(key, kind(models.KindCommand))
+	three := f.waiting(key)
+	f.change(key, func(tx store.SessionTx) error {
+		first, err := tx.FirstCommand()
+		f.ok(err)
+		equal(f, "first command", first.ID, two.ID)
+		pending, err := tx.Pending()
+		f.ok(err)
+		equal(f, "pending", ids(pending), []string{one.ID, three.ID})
+		equal(f, "deferred", [...]any{pending[0].Deferred, pending[0].Slot, pending[0].State, pending[1].Deferred},
+			[...]any{true, "work", models.InboundRunning, false})
+		return nil
+	})
+	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(one.ID, "work") })
+	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(three.ID, "work") })
+	f.fails(f.MoveSession(f.ctx, key, f.newSession(f.key()), true), store.ErrConflict)
+	f.finish(key, models.InboundDone, one.ID)
+	f.fails(f.RenewCommand(f.ctx, one.ID, longLease), store.ErrNotFound)
+	f.ok(f.ReleaseCommand(f.ctx, one.ID))
+	f.state(models.InboundDone, one.ID)
+	equal(f, "deferred", f.inbound(one.ID).Deferred, false)
+
+	gone := f.deferred(key, models.DefaultSlot, claim())
+	f.change(key, func(tx store.SessionTx) error { return tx.Delete(f.now) })
+	f.fails(f.RenewCommand(f.ctx, gone.ID, longLease), store.ErrNotFound)
+}
+
+func commandDeferredTakenOver(f *fixture) {
+	key := f.key()
+	in := f.deferred(key, "work", dying())
+	kept := f.deferred(key, "work", dying())
+	f.ok(f.RenewCommand(f.ctx, kept.ID, longLease))
+	var got []*models.Inbound
+	f.eventually("claim of a deferred command whose process died", func() bool {
+		var err error
+		got, err = f.ClaimCommands(f.ctx, claim(), 10)
+		f.ok(err)
+		return len(got) > 0
+	})
+	equal(f, "commands", ids(got), []string{in.ID})
+	equal(f, "deferred", [...]any{got[0].Deferred, got[0].Slot, got[0].Attempts, string(got[0].Payload)}, [...]any{true, "work", 1, string(in.Payload)})
+	f.finish(key, models.InboundDone, in.ID, kept.ID)
+}
+
+func commandHandedBack(f *fixture) {
+	key := f.key()
+	in := f.deferred(key, "work", claim())
+	f.ok(f.ReleaseCommand(f.ctx, in.ID))
+	f.state(models.InboundReceived, in.ID)
+	got, err := f.ClaimCommands(f.ctx, claim(), 10)
+	f.ok(err)
+	equal(f, "commands", ids(got), []string{in.ID})
+	equal(f, "deferred", [...]any{got[0].Deferred, got[0].State, got[0].Attempts}, [...]any{true, models.InboundRunning, 0})
+	got, err = f.ClaimCommands(f.ctx, claim(), 10)
+	f.ok(err)
+	equal(f, "commands claimed twice", len(got), 0)
+	f.finish(key, models.InboundDone, in.ID)
 }

@@ -13,7 +13,10 @@ func contextTests() []test {
 		{"Compact", compact},
 		{"CompactAgain", compactAgain},
 		{"CompactByGeneration", compactGeneration},
+		{"StoppedSummaries", stoppedSummaries},
+		{"SummaryIsOfTheCurrentSlot", summaryOfCurrentSlot},
 		{"CompactWithinBounds", compactBounds},
+		{"Untouched", untouched},
 		{"CompactedState", compactState},
 		{"CompactedAndReset", compactReset},
 		{"CompactedAndDerived", compactDerived},
@@ -202,6 +205,65 @@ func compactGeneration(f *fixture) {
 		return tx.Compact(models.DefaultSlot, gen, 6, f.said(models.RoleSystem, "summary"), f.now)
 	})
 	equal(f, "context", f.context(key, models.DefaultSlot), []string{"summary", "to meanwhile", "meanwhile"})
+}
+
+func stoppedSummaries(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.slot(key, "work", numbered("w", 6)...)
+	other := f.key()
+	f.create(other, numbered("m", 6)...)
+	generation := func(key, slot string) int64 {
+		gen, err := f.Generation(f.ctx, key, slot)
+		f.ok(err)
+		equal(f, "generation", gen, f.load(key, slot).Generation)
+		return gen
+	}
+	own, work, others := generation(key, models.DefaultSlot), generation(key, "work"), generation(other, models.DefaultSlot)
+	f.change(key, func(tx store.SessionTx) error { return tx.StopSummaries() })
+	for slot, gen := range map[string]int64{models.DefaultSlot: own, "work": work} {
+		equal(f, "the generation changed", generation(key, slot) != gen, true)
+		f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error {
+			return tx.Compact(slot, gen, 4, f.said(models.RoleSystem, "too late"), f.now)
+		})
+	}
+	equal(f, "another session's", generation(other, models.DefaultSlot), others)
+	f.compact(key, models.DefaultSlot, 4, "the next one")
+	f.change(f.key(), func(tx store.SessionTx) error { return tx.StopSummaries() }) // it need not exist
+	for _, c := range [][2]string{{key, "gone"}, {f.key(), models.DefaultSlot}} {
+		_, err := f.Generation(f.ctx, c[0], c[1])
+		f.fails(err, store.ErrNotFound)
+	}
+}
+
+func summaryOfCurrentSlot(f *fixture) {
+	key := f.key()
+	f.create(key, numbered("m", 6)...)
+	f.slot(key, "work", numbered("w", 6)...)
+	summary := func(want string) {
+		f.Helper()
+		equal(f, "summary", f.session(key).CompactedSummary, want)
+		page, _, err := f.ListSessions(f.ctx, store.SessionQuery{Text: key})
+		f.ok(err)
+		equal(f, "summary in a list", page[0].CompactedSummary, want)
+	}
+	f.compact(key, models.DefaultSlot, 4, "of the default slot")
+	summary("of the default slot")
+	f.change(key, func(tx store.SessionTx) error { return tx.SwitchSlot("work") })
+	summary("")
+	f.compact(key, models.DefaultSlot, 5, "of the default slot again")
+	summary("")
+	f.compact(key, "work", 4, "of the other slot")
+	summary("of the other slot")
+	f.change(key, func(tx store.SessionTx) error { return tx.Reset(models.DefaultSlot, 0, f.now) })
+	summary("of the other slot")
+	f.change(key, func(tx store.SessionTx) error { return tx.Reset("work", 0, f.now) })
+	summary("")
+	f.change(key, func(tx store.SessionTx) error { return tx.Restore("work", 0, f.now) })
+	summary("of the other slot")
+	f.change(key, func(tx store.SessionTx) error { return tx.SwitchSlot(models.DefaultSlot) })
+	summary("")
+	equal(f, "compactions", f.session(key).CompactionCount, 3)
 }
 
 func compactBounds(f *fixture) {

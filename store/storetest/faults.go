@@ -227,7 +227,15 @@ func operations() []operation {
 			return func() error { return f.ChangeSession(f.ctx, s.key, change) }
 		}})
 	}
-	return ops
+	return append(ops, operation{name: "ChangeSessions", prepare: func(f *fixture, s *scene) func() error {
+		keys := []string{f.key(), s.key}
+		f.create(keys[0], "one")
+		return func() error {
+			return f.ChangeSessions(f.ctx, keys, func(_ string, tx store.SessionTx) error {
+				return tx.Append(models.DefaultSlot, []*models.SessionMessage{f.said(models.RoleUser, "more")}, f.now)
+			})
+		}
+	}})
 }
 
 func prepareAccept(f *fixture, s *scene) func() error {

@@ -18,6 +18,7 @@ func searchTests() []test {
 		{"OrderAndPages", searchPages},
 		{"Filters", searchFilters},
 		{"WholeMessage", searchMessage},
+		{"Asked", searchAsked},
 		{"ForgetsWhatIsGone", searchGone},
 		{"Unknown", searchUnknown},
 		{"LooksAtSoMany", searchBound},
@@ -158,6 +159,74 @@ func searchMessage(f *fixture) {
 	equal(f, "message", [...]any{got.ID, got.Seq, got.Slot, got.Role, got.TokenCount}, [...]any{m.ID, m.Seq, models.DefaultSlot, m.Role, m.TokenCount})
 	f.sameTime("createdAt", got.CreatedAt, m.CreatedAt)
 	equal(f, "large picture", [...]any{len(got.Images), got.ImagesOmitted}, [...]any{0, true})
+}
+
+// An answer is found with what it answers, however much lies between them up to a bound.
+func searchAsked(f *fixture) {
+	key := f.key()
+	f.create(key)
+	say := func(role models.Role, text string, change ...func(m *models.SessionMessage)) {
+		m := f.said(role, text)
+		for _, c := range change {
+			c(m)
+		}
+		f.ok(f.AppendMessages(f.ctx, key, []*models.SessionMessage{m}))
+	}
+	by := func(id string) func(m *models.SessionMessage) {
+		return func(m *models.SessionMessage) {
+			m.SenderID, m.Images = id, []string{"data:image/png;base64," + strings.Repeat("x", 100_000)}
+		}
+	}
+	say(models.RoleAssistant, "welcome word")
+	say(models.RoleUser, "word of Lin", by("lin"))
+	say(models.RoleTool, "a word by a tool")
+	say(models.RoleAssistant, "first word for Lin")
+	say(models.RoleAssistant, "second word for Lin")
+	say(models.RoleUser, "asks", by("bob"))
+	say(models.RoleSystem, "the word of a rule")
+	say(models.RoleAssistant, "word for Bob")
+	f.turn(key, "undone")
+	f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) })
+	say(models.RoleAssistant, "one more word for Bob")
+	f.slot(key, "work", "asks elsewhere", "word elsewhere")
+	between := make([]*models.SessionMessage, store.AskedWithin)
+	for i := range between {
+		between[i] = f.said(models.RoleTool, "result")
+	}
+	f.ok(f.AppendMessages(f.ctx, key, between))
+	say(models.RoleAssistant, "late word")
+	want := []string{
+		"late word: ", "one more word for Bob: bob asks", "word for Bob: bob asks", "the word of a rule: ", "second word for Lin: lin word of Lin",
+		"first word for Lin: lin word of Lin", "a word by a tool: lin word of Lin", "word of Lin: ", "welcome word: ",
+	}
+	for _, limit := range []int{20, 4} {
+		var got []string
+		for cursor := ""; ; {
+			found, next, err := f.SearchMessages(f.ctx, store.MessageQuery{
+				SessionKey: key, Slot: models.DefaultSlot, Words: []string{"word"}, WithAsked: true, Limit: limit, Cursor: cursor,
+			})
+			f.ok(err)
+			for _, m := range found {
+				line := m.Message.Content + ": "
+				if m.Asked != nil {
+					line += m.Asked.SenderID + " " + m.Asked.Content
+				}
+				got = append(got, line)
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		equal(f, "answers", got, want)
+	}
+	found, _, err := f.SearchMessages(f.ctx, store.MessageQuery{SessionKey: key, Words: []string{"word of lin"}})
+	f.ok(err)
+	equal(f, "sender beside a large picture", found[0].Message.SenderID, "lin")
+	found, _, err = f.SearchMessages(f.ctx, store.MessageQuery{SessionKey: key, Words: []string{"word for bob"}})
+	f.ok(err)
+	if found[0].Asked != nil {
+		f.Fatalf("nobody wanted to know what was asked")
+	}
 }
 
 func searchGone(f *fixture) {

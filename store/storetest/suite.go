@@ -18,6 +18,15 @@ type Options struct {
 	// Faults is New for a store that reports every statement and commit to the
 	// injector. Nil if the implementation has none that could fail.
 	Faults func(tb testing.TB, in *Injector) store.Store
+	// Tables returns all that a store which New returned holds, by name. Nil if another
+	// implementation that has it stores the same tables.
+	Tables func(tb testing.TB, s store.Store) map[string]Table
+}
+
+// Table is a table of a database as it is.
+type Table struct {
+	Columns []string
+	Rows    [][][]byte
 }
 
 // Run checks that an implementation keeps the contract.
@@ -48,6 +57,7 @@ func Run(t *testing.T, o Options) {
 		{"Approvals", approvalTests()},
 		{"Blobs", blobTests()},
 		{"Context", contextTests()},
+		{"ContextStart", startTests()},
 		{"ContextModel", contextModelTests()},
 		{"Lifecycle", lifecycleTests()},
 		{"Delete", deleteTests()},
