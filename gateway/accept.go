@@ -13,6 +13,7 @@ import (
 	"github.com/chatkeep/chatkeep/gateway/access"
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -62,14 +63,22 @@ const aliasTries = 3
 // the caller acknowledges to its platform then, and only then.
 func (g *Gateway) Accept(ctx context.Context, in *Incoming) (*store.Accepted, error) {
 	began := g.now()
+	ctx, span := g.tracer.Start(ctx, "accept")
+	defer span.End()
 	accepted, err := g.accept(ctx, in)
 	for try := 1; try < aliasTries && errors.Is(err, store.ErrAliasTaken); try++ {
 		accepted, err = g.accept(ctx, in)
 	}
-	g.metrics.Accepted(in.Channel, acceptedKind(accepted, err), g.now().Sub(began))
+	kind := acceptedKind(accepted, err)
+	g.metrics.Accepted(in.Channel, kind, g.now().Sub(began))
+	span.Note(spanChannel, in.Channel)
+	span.Note(spanAccount, in.Account)
+	span.Note(spanKind, kind)
 	if err != nil {
+		span.Fail(kind)
 		return nil, fmt.Errorf("accept: %w", err)
 	}
+	noteMessage(span, accepted.Inbound)
 	return accepted, nil
 }
 
@@ -112,6 +121,7 @@ func (g *Gateway) accept(ctx context.Context, in *Incoming) (*store.Accepted, er
 		return nil, err
 	}
 	g.crash(CrashAfterAccept)
+	g.announceAccepted(accepted)
 	a.follow(accepted, reserved, claimedAt)
 	return accepted, nil
 }
@@ -128,6 +138,7 @@ type acceptance struct {
 	routed   *key.Key // the session that a decision goes to; nil: its sender's own
 	refusal  text.ID  // what the sender of a refused message is told; empty: nothing
 	verdict  access.Verdict
+	dropped  []*models.Delivery // notices of the messages that this one replaced
 }
 
 // request settles everything about the message: kind, session, target, order.
@@ -136,6 +147,7 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	env := envelope{
 		Message: m, AgentID: a.in.AgentID, Pulled: a.in.Pulled, Slot: a.in.Slot, Pressed: a.in.Pressed, Operator: a.in.Operator,
 	}
+	env.Trace = tracing.Carried(ctx)
 	if env.AgentID == "" {
 		env.AgentID = a.chat.Agent
 	}
@@ -308,11 +320,9 @@ func (a *acceptance) deriveKey(env *envelope) (key.Key, error) {
 		}
 		k = &derived
 	}
-	background := k.Background()
-	env.Scope, env.ScopeID, env.Background = k.Scope, k.ScopeID, background.String()
-	env.Shared = k.Scope == models.ScopeMain || !env.direct() && *k == background
+	env.belongTo(*k)
 	if a.kind == models.KindObserved {
-		return background, nil // what is observed belongs to the chat, not to a member
+		return k.Background(), nil // what is observed belongs to the chat, not to a member
 	}
 	return *k, nil
 }
@@ -372,6 +382,7 @@ func MessageKey(channel, account, messageID string) string {
 // overflowNotice tells each place whose messages were dropped how many they were.
 func (a *acceptance) overflowNotice(superseded []*models.Inbound) []*models.Delivery {
 	var out []*models.Delivery
+	defer func() { a.dropped = out }()
 	for len(superseded) > 0 {
 		first, rest := superseded[0], superseded[:0:0]
 		dropped := 1
@@ -428,7 +439,7 @@ func (a *acceptance) follow(accepted *store.Accepted, reserved bool, claimedAt t
 		g.startCommand(in)
 	}
 	if len(accepted.Superseded) > 0 {
-		g.outbox.nudge()
+		g.queued(a.dropped)
 	}
 }
 
@@ -443,7 +454,7 @@ func (a *acceptance) sayRefused(in *models.Inbound) {
 		if _, err := a.g.store.Enqueue(ctx, notices, store.Once{Key: "refused\x00" + in.ID}, nil); err != nil {
 			a.g.log.Warn("notice could not be stored", "inbound", in.ID, "error", err)
 		}
-		a.g.outbox.nudge()
+		a.g.queued(notices)
 	})
 }
 
@@ -453,7 +464,7 @@ func (g *Gateway) ended(messages []*models.Inbound) {
 	ids := make([]string, len(messages))
 	for i, in := range messages {
 		ids[i] = in.ID
-		g.hub.Done(in)
+		g.finished(in)
 	}
 	g.pool.Stop(ids...)
 }

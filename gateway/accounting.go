@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -67,30 +67,54 @@ func used(response *agents.Response, asked int) models.Usage {
 	return u
 }
 
+// costOf is what a request cost that was answered, or failed after some of the answer
+// was heard. A failure before the answer began cost nothing that is known.
+func costOf(response *agents.Response, err error, heard string, asked int) models.Usage {
+	if err == nil && response != nil && len(response.Messages) > 0 {
+		return used(response, asked)
+	}
+	if known := agents.UsageOf(err); known != (models.Usage{}) || heard == "" {
+		return known
+	}
+	return used(&agents.Response{Messages: []*models.SessionMessage{{Role: models.RoleAssistant, Content: heard}}}, asked)
+}
+
+// usage is what the turn cost, as it is counted.
+func (r *turn) usage(now time.Time) store.UsageEntry {
+	return store.UsageEntry{
+		Day: r.settings.day(now), User: userOf(r.head, r.env), AgentID: r.agent.ID, Model: cmp.Or(r.model, r.agent.Model),
+		UsageCount: store.UsageCount{PromptTokens: int64(r.cost.PromptTokens), CompletionTokens: int64(r.cost.CompletionTokens)},
+	}
+}
+
 // account adds to a turn's commit what it cost, and to budgets that are limited. Only
 // a turn that asked its agent cost anything.
 func (r *turn) account(request *store.TurnCommit, res *result) {
 	if r.asked == nil || res.outcome.State == models.InboundIgnored {
 		return
 	}
-	model := r.agent.Model
-	if r.model != "" {
-		model = r.model
-	}
-	e := &store.UsageEntry{Day: r.settings.day(request.Now), AgentID: r.agent.ID, Model: model}
-	if id := r.env.Message.Sender.ID; id != "" {
-		e.User = r.head.Channel + "/" + r.head.Account + "/" + id
-	}
-	e.UsageCount = store.UsageCount{PromptTokens: int64(r.cost.PromptTokens), CompletionTokens: int64(r.cost.CompletionTokens), Turns: 1}
+	e := r.usage(request.Now)
+	e.Turns = 1
 	if res.outcome.State != models.InboundDone {
 		e.Errors = 1
 	}
-	request.Usage = e
+	request.Usage = &e
 	if total := r.spent(); total > 0 {
 		for _, b := range r.budgets {
 			request.Spend = append(request.Spend, store.Spending{Budget: b.Budget, Tokens: total})
 		}
 	}
+}
+
+// writeOff counts what a turn cost that is not stored: it was stopped, or lost its lane.
+// One whose commit was not answered may have counted it already.
+func (r *turn) writeOff() {
+	if r.asked == nil || r.inDoubt {
+		return
+	}
+	e := r.usage(r.g.now())
+	e.SessionKey = r.head.SessionKey
+	r.g.background.start(func(ctx context.Context) { r.g.addUsage(ctx, e, r.settings.use(r.head, r.env), r.cost) })
 }
 
 func (r *turn) spent() int64 { return int64(r.cost.PromptTokens) + int64(r.cost.CompletionTokens) }
@@ -134,16 +158,34 @@ func (r *turn) counted() {
 	}
 }
 
-// addUsage counts what a model cost besides the turns: for a summary, or for a call
-// without a session. It counts against the budgets of what the entry names.
-func (g *Gateway) addUsage(ctx context.Context, e store.UsageEntry, cost models.Usage) {
+// asker is a person who asked for something that costs besides the turns; empty: nobody.
+type asker struct {
+	use  limit.Use
+	user string // channel/account/id
+}
+
+func (s *Settings) asker(in *models.Inbound, env *envelope) asker {
+	return asker{use: s.use(in, env), user: userOf(in, env)}
+}
+
+func userOf(in *models.Inbound, env *envelope) string {
+	if env.Message.Sender.ID == "" {
+		return ""
+	}
+	return in.Channel + "/" + in.Account + "/" + env.Message.Sender.ID
+}
+
+// addUsage counts what a model cost besides the turns that were stored, by which it also
+// counts against budgets: for a summary, for a call without a session, for a turn that
+// came to nothing.
+func (g *Gateway) addUsage(ctx context.Context, e store.UsageEntry, use limit.Use, cost models.Usage) {
 	if cost == (models.Usage{}) && e.Turns == 0 {
 		return
 	}
 	s := g.settings.Load()
 	e.Day, e.PromptTokens, e.CompletionTokens = s.day(g.now()), int64(cost.PromptTokens), int64(cost.CompletionTokens)
 	var spending []store.Spending
-	for _, b := range s.Limits.Budgets(e.Day, limit.Use{Session: e.SessionKey, Agent: e.AgentID}) {
+	for _, b := range s.Limits.Budgets(e.Day, use) {
 		spending = append(spending, store.Spending{Budget: b, Tokens: e.PromptTokens + e.CompletionTokens})
 	}
 	g.metrics.Tokens(e.AgentID, cost.PromptTokens, cost.CompletionTokens)
@@ -176,65 +218,3 @@ func (g *Gateway) Usage(ctx context.Context, q store.UsageQuery) ([]store.UsageT
 
 // Today is the day that it is in the configured zone.
 func (g *Gateway) Today() time.Time { return g.now().In(g.settings.Load().location()) }
-
-// ErrBudgetExceeded means that nothing is left of a budget for today.
-var ErrBudgetExceeded = errors.New("gateway: today's budget is used up")
-
-// RetryAfter is how long a message that a limit refused has to wait; zero for others.
-func (g *Gateway) RetryAfter(code models.ErrorCode, at time.Time) time.Duration {
-	now := g.Today()
-	switch code {
-	case models.CodeRateLimited:
-		return max(0, limit.Window-now.Sub(at))
-	case models.CodeBudgetExceeded:
-		return limit.Tomorrow(now).Sub(now)
-	}
-	return 0
-}
-
-// allowance is what a command may know of the budgets that its sender's messages count
-// against.
-func (s *Settings) allowance(in *models.Inbound, env *envelope, now time.Time) command.Allowance {
-	return command.Allowance{
-		Limits: s.Limits, Day: s.day(now), Use: s.use(in, env),
-		Person: func(userID string) string { return s.person(in.Channel, in.Account, userID) },
-	}
-}
-
-// Budget shows how a budget of today stands; [store.ErrInvalid] for a kind without a
-// limit. The subject is a person (a name of identities, or channel/account/id), a
-// session key, a chat (channel/account/chatId), an agent or a task.
-func (g *Gateway) Budget(ctx context.Context, kind store.BudgetKind, subject string) (limit.Standing, error) {
-	s, b, err := g.budget(kind, subject)
-	if err != nil {
-		return limit.Standing{}, err
-	}
-	spent, err := g.store.Spent(ctx, []store.Budget{b})
-	if err != nil {
-		return limit.Standing{}, err
-	}
-	return s.Limits.Standings([]store.Budget{b}, spent)[0], nil
-}
-
-// AllowMore sets what a budget has beyond its limit today: [limit.Lifted] lifts it, zero
-// takes back what was allowed.
-func (g *Gateway) AllowMore(ctx context.Context, kind store.BudgetKind, subject string, extra int64) (limit.Standing, error) {
-	s, b, err := g.budget(kind, subject)
-	if err != nil {
-		return limit.Standing{}, err
-	}
-	spent, err := g.store.AllowMore(ctx, b, extra)
-	if err != nil {
-		return limit.Standing{}, err
-	}
-	g.log.Info("budget changed for today", "kind", kind, "subject", subject, "extra", extra)
-	return s.Limits.Standings([]store.Budget{b}, []store.Spent{spent})[0], nil
-}
-
-func (g *Gateway) budget(kind store.BudgetKind, subject string) (*Settings, store.Budget, error) {
-	s := g.settings.Load()
-	if s.Limits.TokensPerDay[kind] <= 0 {
-		return s, store.Budget{}, fmt.Errorf("%w: there is no limit per %s", store.ErrInvalid, kind)
-	}
-	return s, store.Budget{Day: s.day(g.now()), Kind: kind, Subject: subject}, nil
-}

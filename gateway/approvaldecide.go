@@ -96,7 +96,7 @@ func (s *sink) pressed(ctx context.Context, e *adapters.Event) error {
 }
 
 func placeOf(call *models.Approval) (*envelope, error) {
-	return decodeEnvelope(&models.Inbound{ID: call.InboundID, Payload: call.Payload})
+	return decodeEnvelope(&models.Inbound{ID: call.InboundID, SessionKey: call.SessionKey, Payload: call.Payload})
 }
 
 // promote makes the message of a command that decided on a call a turn.

@@ -3,8 +3,9 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"runtime/debug"
 	"sync"
+
+	"github.com/chatkeep/chatkeep/internal/panics"
 )
 
 // background is work that outlives the call that started it, but not the gateway.
@@ -33,7 +34,7 @@ func (b *background) start(work func(ctx context.Context)) {
 		b.wg.Go(func() {
 			defer func() {
 				if v := recover(); v != nil {
-					b.log.Error("background work panicked", "panic", v, "stack", string(debug.Stack()))
+					b.log.Error("background work panicked", "panic", panics.Value(v))
 				}
 			}()
 			work(b.ctx)

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/panics"
 	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -98,12 +99,13 @@ func (g *Gateway) giveUpCommand(ctx context.Context, in *models.Inbound, o store
 // complaintCode is the short code by which a user's complaint is found in the log.
 func complaintCode(inboundID string) string { return "E-" + inboundID[max(0, len(inboundID)-6):] }
 
-// finishCommand gives a command its outcome (none: it became a turn) and sends what is to be said, in one
+// finishCommand gives a command its outcome (none: it became a turn, or is deferred) and sends what is to be said, in one
 // commit with whatever end does. It does nothing if the command has its outcome.
 func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 	end func(store.SessionTx, *models.Inbound, time.Time) (store.Outcome, []*models.Delivery, error),
 ) (first *models.Inbound, err error) {
 	var done *models.Inbound
+	var said []*models.Delivery
 	err = g.store.ChangeSession(ctx, in.SessionKey, func(tx store.SessionTx) (err error) {
 		done = nil
 		first, err = tx.FirstCommand()
@@ -117,7 +119,7 @@ func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 		}
 		now := g.now()
 		outcome, deliveries, err := end(tx, first, now)
-		if err != nil || outcome.State == "" { // it became a turn
+		if err != nil || outcome.State == "" {
 			return err
 		}
 		if err := tx.Finish([]string{in.ID}, outcome, now); err != nil {
@@ -125,15 +127,15 @@ func (g *Gateway) finishCommand(ctx context.Context, in *models.Inbound,
 		}
 		row := *first
 		row.State, row.Code, row.Error, row.FinishReason = outcome.State, outcome.Code, outcome.Error, outcome.FinishReason
-		row.Reply, row.FinishedAt, done = outcome.Reply, &now, &row
+		row.Reply, row.FinishedAt, done, said = outcome.Reply, &now, &row, deliveries
 		return tx.Deliver(deliveries)
 	})
 	if err != nil {
 		return first, err
 	}
 	if done != nil {
-		g.hub.Done(done)
-		g.outbox.nudge()
+		g.finished(done)
+		g.queued(said)
 	}
 	return nil, nil
 }
@@ -177,6 +179,16 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	if cmd == nil {
 		return nil, fmt.Errorf("%w: %q", errNoSuchCommand, env.Command.Name)
 	}
+	ctx, span := g.tracer.Start(tracing.Continue(ctx, env.Trace), "command")
+	env.Trace = tracing.Carried(ctx)
+	noteMessage(span, in)
+	span.Note(spanCommand, cmd.Name)
+	defer func() {
+		if err != nil && !errors.Is(err, errNotFirst) {
+			span.Fail("failed")
+		}
+		span.End()
+	}()
 	m := env.Message
 	s := g.settings.Load()
 	chat, _ := s.Chat(in.Channel, in.Account, m.Chat.ID)
@@ -215,6 +227,13 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 		if rebound, err = rebind(call, slot); err != nil {
 			return ended, nil, err
 		}
+		switch {
+		case call.Compact != "":
+			return ended, nil, g.deferSummary(tx, in, env, call.Compact, answer)
+		case call.OverBudget != nil:
+			refusal, say := g.overBudget(*call.OverBudget, lang)
+			return refusal, g.notices(in, env, say), nil
+		}
 		ended = store.Outcome{State: models.InboundDone, FinishReason: "stop", Reply: commandReply(answer)}
 		if env.Operator != "" { // who does not read the chat
 			return ended, nil, nil
@@ -237,15 +256,18 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	if call.StopSummary {
 		g.summaries.stop(in.SessionKey)
 	}
-	if call.Compaction != nil {
-		g.summarise(in, env, lang, *call.Compaction)
+	if call.Compact != "" {
+		asked := *in
+		asked.Slot, asked.Deferred = call.Compact, true
+		g.startSummary(&asked)
+		g.outbox.nudge()
 	}
 	for _, id := range rebound {
 		g.hub.Reopened(id)
 	}
 	g.pool.Stop(rebound...)
 	if call.Requeued != "" {
-		g.hub.Reopened(call.Requeued)
+		g.waitsAgain(call.Requeued, in.SessionKey)
 	}
 	if call.Decided != nil {
 		g.hub.Reopened(in.ID)
@@ -260,7 +282,7 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 func (g *Gateway) safeRun(cmd *command.Command, call *command.Call) (answer string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			g.log.Error("command panicked", "command", cmd.Name, "panic", v, "stack", string(debug.Stack()))
+			g.log.Error("command panicked", "command", cmd.Name, "panic", panics.Value(v))
 			err = errCommandPanicked
 		}
 	}()
@@ -281,7 +303,7 @@ func rebind(call *command.Call, slot string) ([]string, error) {
 	}
 	var later []string
 	for _, in := range pending {
-		if in.Seq < call.Place || in.Slot != slot {
+		if in.Seq < call.Place || in.Slot != slot || in.Deferred {
 			continue
 		}
 		if now != slot {
@@ -311,7 +333,11 @@ func (g *Gateway) recoverCommands(ctx context.Context) {
 			continue
 		}
 		for _, in := range commands {
-			g.startCommand(in)
+			if in.Deferred {
+				g.startSummary(in)
+			} else {
+				g.startCommand(in)
+			}
 		}
 	}
 }

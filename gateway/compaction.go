@@ -44,6 +44,10 @@ type compaction struct {
 	// fit is how many tokens what stays may take; zero: three quarters of the window.
 	fit    int
 	dryRun bool
+	// asker is who pays for it besides the session.
+	asker asker
+	// commit is part of the transaction that stores the summary.
+	commit func(tx store.SessionTx, done compact.Result) error
 }
 
 // compact makes a summary, without a lock or a transaction while the model works.
@@ -64,14 +68,17 @@ func (g *Gateway) compact(ctx context.Context, c compaction) (compact.Result, er
 		return g.compactor.Compact(ctx, compact.Request{Key: c.key, Slot: slot, Keep: keep, Fit: fit, DryRun: true})
 	}
 	var result compact.Result
-	err = g.summarised(ctx, s, session, slot, func(ctx context.Context, r compact.Request) (models.Usage, error) {
+	err = g.summarised(ctx, s, session, slot, c.asker, func(ctx context.Context, r compact.Request) (models.Usage, error) {
 		var err error
-		r.Keep, r.Fit, r.Instructions = keep, fit, c.instructions
+		r.Keep, r.Fit, r.Instructions, r.Commit = keep, fit, c.instructions, c.commit
 		result, err = g.compactor.Compact(ctx, r)
 		return result.Usage, err
 	})
-	if errors.Is(err, errBusy) {
+	switch {
+	case errors.Is(err, errBusy):
 		return compact.Result{Reason: compactionBusy}, nil
+	case errors.Is(err, errSummaryVoid):
+		result.Reason, err = compact.Changed, nil
 	}
 	g.log.Info("context summarised", "session", c.key, "slot", slot, "changed", result.Changed, "reason", result.Reason,
 		"messages", result.Replaced, "tokens", result.Before, "left", result.After, "error", err)

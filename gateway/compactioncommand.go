@@ -6,14 +6,9 @@ import (
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/gateway/command"
-	"github.com/chatkeep/chatkeep/internal/text"
-	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/compact"
 	"github.com/chatkeep/chatkeep/store"
 )
-
-// maxSummaries bounds the summaries that commands have running at once.
-const maxSummaries = 16
 
 // plannedSummary is what a command for a summary would act on. It asks no model.
 func (g *Gateway) plannedSummary(ctx context.Context, key string) (*command.Summary, error) {
@@ -33,49 +28,6 @@ func (g *Gateway) plannedSummary(ctx context.Context, key string) (*command.Summ
 		planned.Messages = result.Replaced
 	}
 	return planned, err
-}
-
-// summarise makes the summary that a command asked for, beside the lane, and says
-// what came of it.
-func (g *Gateway) summarise(in *models.Inbound, env *envelope, lang text.Lang, asked command.Compaction) {
-	g.background.start(func(ctx context.Context) {
-		var result compact.Result
-		var err error
-		select {
-		case g.summarySlots <- struct{}{}:
-			result, err = g.compact(ctx, compaction{key: in.SessionKey, slot: asked.Slot, instructions: asked.Instructions})
-			<-g.summarySlots
-		case <-ctx.Done():
-			err = errSummaryStopped
-		}
-		g.tell(ctx, g.notices(in, env, summarySaid(ctx, lang, in.ID, asked.Slot, result, err)), "summarised", in.ID)
-	})
-}
-
-// Settle returns once commands are carried out, with the summaries that they asked
-// for, or ctx ends: for a process that ends after one message.
-func (g *Gateway) Settle(ctx context.Context) { g.background.wait(ctx) }
-
-// summarySaid is what a chat learns of a summary that was asked for.
-func summarySaid(ctx context.Context, lang text.Lang, inboundID, slot string, result compact.Result, err error) string {
-	switch {
-	case result.Changed:
-		return text.Say(lang, text.CompactDone, result.Replaced, result.Before, result.After)
-	case ctx.Err() != nil, errors.Is(err, errSummaryStopped):
-		return text.Say(lang, text.CompactStopped)
-	case err != nil:
-		return text.Say(lang, text.CompactFailed, complaintCode(inboundID))
-	}
-	switch result.Reason {
-	case compact.Changed:
-		return text.Say(lang, text.CompactChanged)
-	case compact.Excluded:
-		return text.Say(lang, text.CompactExcluded, slot)
-	case compactionBusy:
-		return text.Say(lang, text.CompactBusy)
-	default:
-		return text.Say(lang, text.CompactNothing)
-	}
 }
 
 // Compacted is what a summary that was asked for came to: Changed counts the messages
@@ -103,7 +55,7 @@ func summaryError(err error) error {
 			return fmt.Errorf("%w: %w", ErrSummary, err)
 		}
 	}
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, errBusy) || errors.Is(err, errSummaryVoid) {
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	return err

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/agents/agenttest"
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/internal/text"
@@ -21,11 +23,13 @@ func TestCompactCommand(t *testing.T) {
 	r := newSummaryRig(t, 100_000, 0)
 	r.settings.Compaction.Enabled = false // who asks for it gets it all the same
 	gate := make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
 	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
 		<-gate
 		return agenttest.Say("what was said")
 	})
 	r.start()
+	defer open()
 	r.talk(1)
 	r.say(whisper("c0", "ann", "/compact"))
 	if in := r.ends("c0", models.InboundDone); in.Reply.Content != text.Say(text.English, text.CompactNothing) {
@@ -33,27 +37,27 @@ func TestCompactCommand(t *testing.T) {
 	}
 	r.talk(5)
 	r.say(whisper("c1", "ann", "/compact keep all prices"))
-	if in := r.ends("c1", models.InboundDone); in.Reply.Content != text.Say(text.English, text.CompactStarted, 8) {
-		t.Errorf("reply %q", in.Reply.Content)
-	}
 	r.until("the model is asked", func() bool { s, _ := r.requests(); return len(s) == 1 })
+	if r.delivered(); r.shown(text.Say(text.English, text.CompactStarted, 8)) != 1 || r.inbound("c1").State != models.InboundRunning {
+		t.Errorf("%s, screen %q", r.inbound("c1").State, r.delivered())
+	}
 	r.say(whisper("c2", "ann", "/压缩"))
 	if in := r.ends("c2", models.InboundDone); in.Reply.Content != text.Say(text.English, text.CompactBusy) {
 		t.Errorf("reply %q", in.Reply.Content)
 	}
 	r.talk(1) // the session goes on meanwhile
-	close(gate)
-	r.until("it is summarised", func() bool { return r.session().CompactionCount == 1 })
+	open()
+	in := r.ends("c1", models.InboundDone)
+	if r.session().CompactionCount != 1 {
+		t.Errorf("%+v", r.session())
+	}
 	s, _ := r.requests()
 	if ask := s[0].Last("user").Text(); !strings.Contains(ask, "> keep all prices") {
 		t.Errorf("the request:\n%s", ask)
 	}
-	var said string
-	r.until("it is told", func() bool {
-		screen := r.delivered()
-		said = screen[len(screen)-1]
-		return strings.HasPrefix(said, "Summarised 8 messages: ")
-	})
+	if screen := r.delivered(); !strings.HasPrefix(in.Reply.Content, "Summarised 8 messages: ") || screen[len(screen)-1] != in.Reply.Content {
+		t.Errorf("reply %q, screen %q", in.Reply.Content, screen)
+	}
 	if history := r.history("m1"); len(history) != 15 {
 		t.Errorf("history %q", history)
 	}
@@ -76,38 +80,89 @@ func TestCompactCommandOfASharedSessionIsForAdmins(t *testing.T) {
 	}
 }
 
+// A budget that is used up refuses a summary as it does a turn; one that is made counts
+// against the budgets of who asked for it.
+func TestCompactCommandNeedsABudget(t *testing.T) {
+	t.Parallel()
+	r := newHeldRig(t)
+	r.let()
+	r.start()
+	r.talk(6)
+	settings := r.settings
+	settings.Limits.TokensPerDay = map[store.BudgetKind]int64{store.BudgetUser: 10}
+	r.gateway.Reload(settings)
+	r.says("m7", long(7))
+	r.say(whisper("c1", "ann", "/compact"))
+	refused := r.ends("c1", models.InboundFailed)
+	r.say(whisper("m8", "ann", long(8)))
+	if turn := r.ends("m8", models.InboundFailed); refused.Code != models.CodeBudgetExceeded || refused.Error != turn.Error {
+		t.Errorf("%s %q, a turn %s %q", refused.Code, refused.Error, turn.Code, turn.Error)
+	}
+	say := text.Say(text.English, text.BudgetUsedUp, 10, text.Say(text.English, text.BudgetOfUser))
+	r.until("it is told", func() bool { return r.shown(say) == 2 }) // as the turn's is
+	if r.session().CompactionCount != 0 {
+		t.Errorf("%+v", r.session())
+	}
+	settings.Limits.TokensPerDay = map[store.BudgetKind]int64{store.BudgetUser: 1000}
+	r.gateway.Reload(settings)
+	before, err := r.gateway.Budget(context.Background(), store.BudgetUser, "chat/main/ann")
+	r.must(err)
+	r.says("c2", "/compact")
+	r.until("it is counted", func() bool {
+		after, err := r.gateway.Budget(context.Background(), store.BudgetUser, "chat/main/ann")
+		r.must(err)
+		return after.Tokens > before.Tokens
+	})
+	if r.session().CompactionCount != 1 {
+		t.Errorf("%+v", r.session())
+	}
+}
+
+// A refused command can be tried again, as a refused message can.
+func TestRefusedCompactCommandIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newHeldRig(t)
+	r.config.Lease = lease
+	r.let()
+	r.start()
+	r.talk(6)
+	settings := r.settings
+	settings.Limits.TokensPerDay = map[store.BudgetKind]int64{store.BudgetUser: 10}
+	r.gateway.Reload(settings)
+	r.says("m7", long(7))
+	r.say(whisper("c1", "ann", "/compact"))
+	r.ends("c1", models.InboundFailed)
+	r.gateway.Reload(r.settings)
+	r.says("c2", "/retry")
+	r.until("it is summarised", func() bool { return r.session().CompactionCount == 1 })
+	r.ends("c1", models.InboundDone)
+}
+
 // What ends a session's work ends its summary; what changes it makes it void.
 func TestWhatEndsASummary(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		do  func(r *summaryRig)
-		say text.ID
+		do    func(r *summaryRig)
+		state models.InboundState
+		say   text.ID
 	}{
-		"stop":   {func(r *summaryRig) { r.say(whisper("c2", "ann", "/stop")); r.ends("c2", models.InboundDone) }, text.CompactStopped},
-		"reset":  {func(r *summaryRig) { r.say(whisper("c2", "ann", "/reset")); r.ends("c2", models.InboundDone) }, text.CompactStopped},
-		"cancel": {func(r *summaryRig) { _, err := r.gateway.Cancel(context.Background(), r.key(), false); r.must(err) }, text.CompactStopped},
-		"undo":   {func(r *summaryRig) { r.say(whisper("c2", "ann", "/undo")); r.ends("c2", models.InboundDone) }, text.CompactChanged},
+		"stop":   {func(r *summaryRig) { r.says("c2", "/stop") }, models.InboundCancelled, text.CompactStopped},
+		"reset":  {func(r *summaryRig) { r.says("c2", "/reset") }, models.InboundSuperseded, ""},
+		"cancel": {func(r *summaryRig) { _, err := r.gateway.Cancel(context.Background(), r.key(), false); r.must(err) }, models.InboundCancelled, text.CompactStopped},
+		"undo":   {func(r *summaryRig) { r.says("c2", "/undo") }, models.InboundDone, text.CompactChanged},
+		"recall": {func(r *summaryRig) { r.event(&adapters.Event{Kind: adapters.Recalled, MessageID: "c1"}) }, models.InboundCancelled, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newSummaryRig(t, 100_000, 0)
-			r.settings.Compaction.Enabled = false
-			gate := make(chan struct{})
-			r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
-				<-gate
-				return agenttest.Say("too late")
-			})
+			r := newHeldRig(t)
 			r.start()
-			defer close(gate)
-			r.talk(6)
-			r.say(whisper("c1", "ann", "/compact"))
-			r.ends("c1", models.InboundDone)
-			r.until("the model is asked", func() bool { s, _ := r.requests(); return len(s) == 1 })
-			c.do(r)
-			if c.say == text.CompactChanged {
-				gate <- struct{}{}
+			r.asksForASummary()
+			c.do(r.summaryRig)
+			r.ends("c1", c.state)
+			if c.say != "" {
+				r.until("it is told", func() bool { return r.shown(text.Say(text.English, c.say)) == 1 })
 			}
-			r.until("it is told", func() bool { return r.shown(text.Say(text.English, c.say)) > 0 })
+			r.until("the model is not asked any more", func() bool { return r.held.Load() == 0 })
 			if s := r.session(); s.CompactionCount != 0 || s.CompactedSummary != "" {
 				t.Errorf("%+v", s)
 			}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/chatkeep/chatkeep/agents"
 	"github.com/chatkeep/chatkeep/gateway/limit"
@@ -37,17 +38,25 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 		messages = g.withImages(bounded, messages)
 	}
 	shown := s.Words.show(emit)
+	var heard strings.Builder
 	response, err := agent.Agent.Respond(bounded, &agents.Request{
 		AgentID: agentID, Messages: messages, Stream: stream, MaxTokens: agent.MaxTokens,
-	}, shown.event)
+	}, func(e agents.Event) {
+		heard.WriteString(e.Delta)
+		shown.event(e)
+	})
+	if err == nil && (response == nil || len(response.Messages) == 0) {
+		err = &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
+	}
+	entry := store.UsageEntry{AgentID: agentID, Model: agent.Model}
+	if err == nil {
+		entry.Turns = 1
+	}
+	// It is nobody's, and leaves no trace but these numbers.
+	g.addUsage(ctx, entry, limit.Use{Agent: agentID}, costOf(response, err, heard.String(), tokensOf(messages)))
 	if err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
 	}
-	if response == nil || len(response.Messages) == 0 {
-		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Permanent, Err: errNoAnswer})
-	}
-	// It is nobody's, and leaves no trace but these numbers.
-	g.addUsage(ctx, store.UsageEntry{AgentID: agentID, Model: agent.Model, UsageCount: store.UsageCount{Turns: 1}}, used(response, tokensOf(messages)))
 	if s.Words.answering(response.Messages) {
 		g.metrics.Refused("word_out")
 		return nil, fmt.Errorf("complete: %w", ErrWordRefused)

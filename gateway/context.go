@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// maxHistory bounds the messages that a turn reads where the settings do not.
-	maxHistory = 1000
 	// enrichTimeout bounds what the platform is asked about a message.
 	enrichTimeout = 10 * time.Second
 	// answerReserve is kept free for the answer of an agent without maxTokens.
@@ -88,6 +86,7 @@ func (r *turn) build(stored *store.SessionContext, most int) (*window.Output, er
 	in.History = append(in.History, r.added.seed...)
 	in.Observed, in.Limits.Tools = r.added.observed, r.offered.tokens
 	if most > 0 {
+		in = in.Anew()
 		in.Limits.MaxTokens = most
 	}
 	out, users, err := r.fit(in, r.added.users)
@@ -165,13 +164,6 @@ func (r *turn) readonly() *result {
 		text.Say(r.lang, text.SlotReadonly, r.head.Slot))
 }
 
-func historyLimit(s *Settings) int {
-	if s.MaxMessages > 0 {
-		return s.MaxMessages
-	}
-	return maxHistory
-}
-
 // windowInput is the part of a context that comes from stored state and settings.
 func (g *Gateway) windowInput(s *Settings, agent *Agent, chat ChatSettings, stored *store.SessionContext, env *envelope) window.Input {
 	prompt := agent.SystemPrompt
@@ -180,7 +172,7 @@ func (g *Gateway) windowInput(s *Settings, agent *Agent, chat ChatSettings, stor
 	}
 	in := window.Input{
 		History: stored.Messages,
-		Pruning: s.Pruning, Forms: formsOf(stored), Cold: s.Pruning.Cold(stored.ModelAt, g.now()),
+		Pruning: s.Pruning, Forms: formsOf(stored), Cold: g.cold(s, stored), Start: startOf(stored),
 		Limits: window.Limits{MaxMessages: s.MaxMessages, MaxTokens: s.MaxTokens, Window: agent.ContextWindow, Answer: answerRoom(agent)},
 	}
 	if session := stored.Session; session != nil {

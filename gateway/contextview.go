@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
 	"github.com/chatkeep/chatkeep/store"
@@ -94,7 +96,8 @@ func (g *Gateway) Context(ctx context.Context, key, slot string) (*ContextView, 
 // comes from where the latest one came from.
 func (g *Gateway) nextTurn(ctx context.Context, s *Settings, session *models.Session, slot string) (*turn, error) {
 	next := &turn{g: g, settings: s, head: &models.Inbound{SessionKey: session.Key, Slot: slot}}
-	next.env = &envelope{AgentID: session.AgentID, Background: session.Key, Message: &adapters.Message{}}
+	place, known := placeOfKey(session.Key)
+	next.env = unheard(session, place, known)
 	latest, err := g.store.LatestMessage(ctx, session.Key)
 	switch {
 	case errors.Is(err, store.ErrNotFound): // its messages are not kept any more, or it was imported
@@ -106,6 +109,31 @@ func (g *Gateway) nextTurn(ctx context.Context, s *Settings, session *models.Ses
 		}
 	}
 	next.agent = s.Agents[next.env.AgentID]
-	next.chat, _ = s.Chat(session.Channel, session.Account, next.env.Message.Chat.ID)
+	if !known {
+		place = key.Place{Channel: session.Channel, Account: session.Account, ChatID: next.env.Message.Chat.ID}
+	}
+	next.chat, _ = s.Chat(place.Channel, cmp.Or(place.Account, session.Account), place.ChatID)
 	return next, nil
+}
+
+// placeOfKey is the group or thread that a session's key names, if it names one.
+func placeOfKey(sessionKey string) (key.Place, bool) {
+	k, err := key.Parse(sessionKey)
+	if err != nil {
+		return key.Place{}, false
+	}
+	return k.Place()
+}
+
+// unheard is a message for a session of which none is kept: what its key says of it.
+func unheard(session *models.Session, place key.Place, known bool) *envelope {
+	env := &envelope{AgentID: session.AgentID, Background: session.Key, Message: &adapters.Message{}}
+	env.Message.Chat.Type = adapters.Direct
+	if known {
+		env.Message.Chat = adapters.Chat{ID: place.ChatID, Type: adapters.Group}
+	}
+	if k, err := key.Parse(session.Key); err == nil {
+		env.belongTo(k)
+	}
+	return env
 }

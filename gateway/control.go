@@ -51,7 +51,7 @@ func (g *Gateway) change(ctx context.Context, key string, dryRun bool, do func(t
 }
 
 // changeAll is change for what leaves nothing that is worth a summary which is being
-// made: where it is made elsewhere, its commit finds out.
+// made: elsewhere that is noticed within a second.
 func (g *Gateway) changeAll(ctx context.Context, key string, dryRun bool, do func(tx store.SessionTx, c *Change) ([]*models.Inbound, error)) (Change, error) {
 	c, err := g.change(ctx, key, dryRun, do)
 	if err == nil && !dryRun {
@@ -65,6 +65,9 @@ func (g *Gateway) Cancel(ctx context.Context, key string, dryRun bool) (Change, 
 	return g.changeAll(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		pending, err := tx.Pending()
 		if err != nil {
+			return nil, err
+		}
+		if err := tx.StopSummaries(); err != nil { // also those that nobody asked for in a chat
 			return nil, err
 		}
 		if len(pending) == 0 {
@@ -201,7 +204,10 @@ func (g *Gateway) finishAll(tx store.SessionTx, messages []*models.Inbound, o st
 		ids[i] = in.ID
 		in.State, in.Code, in.Error = o.State, o.Code, o.Error
 	}
-	return tx.Finish(ids, o, g.now())
+	if err := tx.Finish(ids, o, g.now()); err != nil {
+		return err
+	}
+	return tx.Deliver(g.stoppedSummaries(messages))
 }
 
 // Patch changes a session's settings.
@@ -229,7 +235,7 @@ func (g *Gateway) Retry(ctx context.Context, inboundID string) (*models.Inbound,
 	if err != nil {
 		return nil, fmt.Errorf("retry message: %w", err)
 	}
-	g.hub.Reopened(inboundID)
+	g.waitsAgain(inboundID, in.SessionKey)
 	g.pool.Nudge()
 	return g.store.Inbound(ctx, inboundID)
 }
@@ -240,6 +246,6 @@ func (g *Gateway) RetryDelivery(ctx context.Context, id string) (*models.Deliver
 	if err != nil {
 		return nil, fmt.Errorf("retry delivery: %w", err)
 	}
-	g.outbox.nudge()
+	g.queued([]*models.Delivery{d})
 	return d, nil
 }

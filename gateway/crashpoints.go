@@ -1,7 +1,9 @@
 package gateway
 
-// The crash points of what changes a session besides its turns: around the commit.
+// The crash points of what changes a session besides its turns: around the commit, and
+// while a model works on a summary.
 const (
+	CrashInSummary        = "mid_summary"
 	CrashBeforeCompaction = "before_compaction_commit"
 	CrashAfterCompaction  = "after_compaction_commit"
 	CrashBeforeDerive     = "before_derive_commit"

@@ -13,6 +13,7 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/text"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -172,8 +173,10 @@ func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *mod
 		next, err = d.g.store.NextDelivery(ctx, claim, d.g.now())
 	}
 	for next != nil && err == nil {
-		result, ended := d.attempt(ctx, adapter, next)
+		at, span := d.g.tracer.Send(tracing.Continue(ctx, next.Trace), "delivery")
+		result, ended := d.attempt(at, adapter, next)
 		if ended != nil {
+			span.End()
 			d.release(ctx, claim, 0) // the delivery stays sending: whoever is next decides
 			return
 		}
@@ -182,7 +185,9 @@ func (d *deliverer) send(ctx context.Context, claim store.TargetClaim, next *mod
 		if adapter != nil && (result.State == models.DeliveryDead || result.State == models.DeliveryFailed) {
 			d.closeCard(ctx, adapter, next, result)
 		}
+		sent := next
 		next, err = d.mark(ctx, claim, result)
+		d.tell(span, sent, result, err)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrLeaseLost) {
 		d.g.log.Error("delivery could not be marked", "channel", claim.Channel, "account", claim.Account, "error", err)

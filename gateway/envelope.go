@@ -7,6 +7,7 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/models"
+	"github.com/chatkeep/chatkeep/sessionmgr/key"
 )
 
 // envelope is what an inbound row's payload holds: the message and everything
@@ -40,6 +41,8 @@ type envelope struct {
 	Decided *decision `json:"decided,omitempty"`
 	// Own is set if the bot itself said it: it was pushed into the chat.
 	Own bool `json:"own,omitempty"`
+	// Trace is the place in a trace that the message's turn continues, as a traceparent.
+	Trace string `json:"trace,omitempty"`
 	// Run is set if the message is the run of a task.
 	Run *taskRun `json:"run,omitempty"`
 }
@@ -77,8 +80,21 @@ func decodeEnvelope(in *models.Inbound) (*envelope, error) {
 	if e.Message == nil {
 		return nil, fmt.Errorf("decode message %s: payload holds no message", in.ID)
 	}
+	if k, err := key.Parse(in.SessionKey); err == nil && e.Background != "" && in.Kind != models.KindObserved {
+		e.belongTo(k) // its session may have been moved since
+	}
 	return &e, nil
 }
+
+// belongTo settles what follows from the session that the message is for.
+func (e *envelope) belongTo(k key.Key) {
+	background := k.Background()
+	e.AgentID, e.Scope, e.ScopeID, e.Background = k.AgentID, k.Scope, k.ScopeID, background.String()
+	e.Shared = k.Scope == models.ScopeMain || !e.direct() && k == background
+}
+
+// unreadEnvelope stands for one that cannot be read: nobody can be told.
+func unreadEnvelope() *envelope { return &envelope{Message: &adapters.Message{}, Pulled: true} }
 
 func (e *envelope) direct() bool { return e.Message.Chat.Type == adapters.Direct }
 

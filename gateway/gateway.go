@@ -15,11 +15,13 @@ import (
 	"github.com/chatkeep/chatkeep/gateway/lane"
 	"github.com/chatkeep/chatkeep/gateway/lease"
 	"github.com/chatkeep/chatkeep/gateway/lifecycle"
+	"github.com/chatkeep/chatkeep/gateway/live"
 	"github.com/chatkeep/chatkeep/gateway/schedule"
 	"github.com/chatkeep/chatkeep/gateway/watch"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
 	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/sessionmgr/compact"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -53,6 +55,8 @@ type Gateway struct {
 
 	ready   atomic.Bool
 	metrics *telemetry.Metrics // nil: nothing is counted
+	tracer  *tracing.Tracer    // nil: nothing is traced
+	live    *live.Feed
 }
 
 // accountID names one bot account of one channel.
@@ -90,6 +94,9 @@ func WithCrashPoint(at CrashPoint) Option { return func(g *Gateway) { g.crash = 
 // WithMetrics sets what counts the gateway's work.
 func WithMetrics(m *telemetry.Metrics) Option { return func(g *Gateway) { g.metrics = m } }
 
+// WithTracer sets what traces the gateway's work.
+func WithTracer(t *tracing.Tracer) Option { return func(g *Gateway) { g.tracer = t } }
+
 // WithDatabaseTime makes tasks come by the database's clock, which all replicas share,
 // whatever this machine's says.
 func WithDatabaseTime() Option {
@@ -109,6 +116,7 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 		adapters: make(map[accountID]adapters.Adapter, len(channels)), commandSlots: make(chan struct{}, maxCommands),
 	}
 	g.background = newBackground(log)
+	g.live = live.NewFeed(cfg.Owner, c)
 	g.summaries, g.summarySlots = newSummaries(), make(chan struct{}, maxSummaries)
 	g.compactor = compact.New(summaryStore{st, g}, c, g.counter.AtLeast)
 	for _, a := range channels {
@@ -176,6 +184,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tail.Go(func() { g.hub.Run(late) })
 	tail.Go(func() { g.outbox.run(late) })
 	if g.cfg.Only == "" {
+		tail.Go(func() { g.watchConnections(late) })
 		tail.Go(func() { g.recoverCommands(late) })
 		tail.Go(func() { g.tasks.Run(intake) })
 		tail.Go(func() { g.leader.Run(intake, g.upkeep, g.jobs.Run, g.tasks.Lead) })
@@ -184,6 +193,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	g.ready.Store(false)
+	defer g.live.Close() // whoever follows sees the end, too
 	stop := g.beginShutdown()
 	defer stop.cancel()
 	stopIntake()
@@ -202,6 +212,9 @@ func (g *Gateway) Ready() bool { return g.ready.Load() }
 
 // Watch follows a message; close the watcher.
 func (g *Gateway) Watch(inboundID string) *watch.Watcher { return g.hub.Watch(inboundID) }
+
+// Live is where operators follow what happens here.
+func (g *Gateway) Live() *live.Feed { return g.live }
 
 // Adapters returns the accounts that are connected.
 func (g *Gateway) Adapters() []adapters.Adapter {

@@ -12,13 +12,14 @@ import (
 )
 
 func (g *Gateway) newJobs(s lifecycle.Settings) *lifecycle.Runner {
-	return lifecycle.New(lifecycle.Config{Owner: g.cfg.Owner, Lease: g.cfg.Lease}, s, g.store, g.slotJobs(), g.clock, g.metrics, g.log)
+	return lifecycle.New(lifecycle.Config{Owner: g.cfg.Owner, Lease: g.cfg.Lease, Ran: g.announceJob}, s, g.store, g.slotJobs(), g.clock, g.metrics, g.log)
 }
 
 const (
-	// pruneWorkers bounds the slots that are pruned side by side, which keeps the
-	// database busy, and compactWorkers those that wait for a model.
-	pruneWorkers   = 8
+	// pruneWorkers bounds the chunks of pruneChunk slots that are pruned side by side, which
+	// keeps the database busy, and compactWorkers the slots that wait for a model.
+	pruneWorkers   = 4
+	pruneChunk     = 25
 	compactWorkers = 4
 	// pruneAfter is how many messages a slot gets before the job looks at it again, however
 	// many are left as they are: the store's index counts in eights, so that whatever it
@@ -34,26 +35,36 @@ const (
 func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 	return []lifecycle.SlotJob{
 		{
-			Name: lifecycle.Prune, Workers: pruneWorkers,
+			Name: lifecycle.Prune, Workers: pruneWorkers, Chunk: pruneChunk,
 			Off: func() string { return offUnless(g.settings.Load().Pruning.Enabled, "session.pruning.enabled") },
 			Candidates: func(ctx context.Context, after string, limit int) ([]store.SlotSize, string, error) {
 				return g.store.PruneCandidates(ctx, pruneAfter, after, limit)
 			},
-			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
-				p, err := g.Prune(ctx, slot.SessionKey, slot.Slot, dryRun)
-				return slotResult(p.Reason, err)
+			Do: func(ctx context.Context, slots []store.SlotSize, dryRun bool) ([]string, error) {
+				done, err := g.pruneSlots(ctx, slots, dryRun)
+				if err != nil {
+					return excuse(slots, err)
+				}
+				reasons := make([]string, len(done))
+				for i, p := range done {
+					reasons[i] = p.reason()
+				}
+				return reasons, nil
 			},
 		},
 		{
-			Name: lifecycle.Compact, Workers: compactWorkers,
+			Name: lifecycle.Compact, Workers: compactWorkers, Chunk: 1,
 			Off: func() string { return offUnless(g.settings.Load().Compaction.Enabled, "session.compaction.enabled") },
 			Candidates: func(ctx context.Context, after string, limit int) ([]store.SlotSize, string, error) {
 				c := g.settings.Load().Compaction
 				return g.store.CompactCandidates(ctx, c.MinTokens(), c.MinMessages, after, limit)
 			},
-			Do: func(ctx context.Context, slot store.SlotSize, dryRun bool) (string, error) {
-				result, err := g.compact(ctx, compaction{key: slot.SessionKey, slot: slot.Slot, dryRun: dryRun})
-				return slotResult(string(result.Reason), err)
+			Do: func(ctx context.Context, slots []store.SlotSize, dryRun bool) ([]string, error) {
+				result, err := g.compact(ctx, compaction{key: slots[0].SessionKey, slot: slots[0].Slot, dryRun: dryRun})
+				if err != nil {
+					return excuse(slots, err)
+				}
+				return []string{string(result.Reason)}, nil
 			},
 		},
 	}
@@ -66,14 +77,16 @@ func offUnless(enabled bool, key string) string {
 	return key + " is false"
 }
 
-func slotResult(why string, err error) (string, error) {
+// excuse turns an error about one slot into the reason why it is left as it is, if it is one.
+func excuse(slots []store.SlotSize, err error) ([]string, error) {
 	switch {
+	case len(slots) > 1: // whose is it?
 	case errors.Is(err, store.ErrNotFound):
-		return slotGone, nil
+		return []string{slotGone}, nil
 	case errors.Is(err, errNoSummarizer):
-		return slotOrphaned, nil
+		return []string{slotOrphaned}, nil
 	}
-	return why, err
+	return nil, err
 }
 
 // Jobs returns the jobs on sessions, with their last runs on any replica.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/gateway/lane"
 	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/internal/text"
@@ -69,11 +68,7 @@ func (r *turn) tellLater(key string, until time.Time, say string) {
 	})
 }
 
-// exempt reports whether no limit stops the turn: its sender is on the list, or an
-// administrator.
-func (r *turn) exempt() bool {
-	return r.env.Admin || r.env.Operator != "" || r.settings.Limits.Exempts(r.head.Channel, r.head.Account, r.env.Message.Sender.ID)
-}
+func (r *turn) exempt() bool { return r.settings.exempt(r.head, r.env) }
 
 // takeTurn takes one of the turns that a person may have running at once, on all
 // replicas together. Without one the turn waits and is tried again in a moment. A slot
@@ -130,12 +125,11 @@ func (r *turn) checkBudgets(ctx context.Context) *result {
 		if !b.Exceeded() {
 			continue
 		}
-		r.g.metrics.Refused("budget_" + string(b.Kind))
+		outcome, say := r.g.overBudget(b, r.lang)
 		now := r.g.now().In(r.settings.location())
 		key := fmt.Sprintf("budget\x00%d\x00%s\x00%s\x00%d\x00%s", b.Day, b.Kind, b.Subject, b.Total(), r.env.Message.Chat.ID)
-		r.tellLater(key, limit.Tomorrow(now), text.Say(r.lang, text.BudgetUsedUp, b.Total(), text.Say(r.lang, command.BudgetOf[b.Kind])))
-		return failed(models.InboundFailed, models.CodeBudgetExceeded,
-			fmt.Sprintf("today's budget of %d tokens of this %s is used up", b.Total(), b.Kind), "")
+		r.tellLater(key, limit.Tomorrow(now), say)
+		return failed(outcome.State, outcome.Code, outcome.Error, "")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (g *Gateway) deliveries(in *models.Inbound, env *envelope, answer string, k
 	now := g.now()
 	proto := models.Delivery{
 		InboundID: in.ID, SessionKey: in.SessionKey, Channel: in.Channel, Account: in.Account,
-		Target: env.target(), State: models.DeliveryPending, Kind: kind, CreatedAt: now,
+		Target: env.target(), State: models.DeliveryPending, Kind: kind, CreatedAt: now, Trace: env.Trace,
 	}
 	if env.Pulled {
 		proto.State, proto.DeliveredAt = models.DeliveryDelivered, &now

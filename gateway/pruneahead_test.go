@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chatkeep/chatkeep/gateway/lifecycle"
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/prune"
@@ -179,13 +178,14 @@ func TestSoftPruningDeletesNothing(t *testing.T) {
 type meddling struct {
 	store.Store
 
+	key  string // empty: of any session
 	then func()
 }
 
 // LoadContext reads, and then something happens.
 func (m *meddling) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
 	out, err := m.Store.LoadContext(ctx, key, slot, limit)
-	if then := m.then; then != nil {
+	if then := m.then; then != nil && (m.key == "" || m.key == key) {
 		m.then = nil
 		then()
 	}
@@ -298,32 +298,89 @@ func TestReadonlySlotsAreNotPruned(t *testing.T) {
 	}
 }
 
-// The job prunes what is due, and only if pruning is enabled.
-func TestTheJobPrunes(t *testing.T) {
+// again is a store that runs a change once more after the first try was rolled back, and
+// something happened.
+type again struct {
+	store.Store
+
+	then func()
+}
+
+// ChangeSessions changes at the second try.
+func (a *again) ChangeSessions(ctx context.Context, keys []string, change func(key string, tx store.SessionTx) error) error {
+	undone := errors.New("rolled back")
+	if err := a.Store.ChangeSessions(ctx, keys, func(key string, tx store.SessionTx) error {
+		return errors.Join(change(key, tx), undone)
+	}); !errors.Is(err, undone) {
+		return err
+	}
+	a.then()
+	return a.Store.ChangeSessions(ctx, keys, change)
+}
+
+// What was rolled back is not counted.
+func TestPruningThatIsRolledBack(t *testing.T) {
 	r := newPruneRig(t, prune.ModeHard)
-	r.settings.Pruning.Enabled = false
+	r.settings.MaxMessages = 4
+	twice := &again{Store: r.store}
+	r.store = twice
 	r.start()
 	for range 3 {
 		r.ask()
 	}
-	if report, err := r.gateway.RunJob(t.Context(), lifecycle.Prune, false); err != nil || report.Changed != 0 {
-		t.Errorf("not enabled: %+v, %v", report, err)
+	twice.then = func() {
+		if err := r.store.AppendMessages(t.Context(), r.key, []*models.SessionMessage{{ID: "more", Role: models.RoleUser, Content: "more"}}); err != nil {
+			t.Error(err)
+		}
 	}
-	r.settings.Pruning.Enabled = true
-	r.gateway.Reload(r.settings)
-	if report, err := r.gateway.RunJob(t.Context(), lifecycle.Prune, true); err != nil || report.Changed != 1 {
-		t.Errorf("dry run: %+v, %v", report, err)
+	if p := r.prune(false); p.Deleted != 0 || p.Changed != 0 || p.Reason != "in use" {
+		t.Errorf("%+v", p)
 	}
-	if view, _ := r.view(); pruned(view) != "" {
-		t.Errorf("the dry run pruned %s", pruned(view))
+}
+
+// A slot of which the newest messages are not shown, or none are, is looked at once like
+// any other.
+func TestPruningIsDoneWithWhatIsNotShown(t *testing.T) {
+	r := newPruneRig(t, prune.ModeSoft)
+	r.start()
+	for range 3 {
+		r.ask()
 	}
-	if report, err := r.gateway.RunJob(t.Context(), lifecycle.Prune, false); err != nil || report.Changed != 1 {
-		t.Errorf("%+v, %v", report, err)
+	for range 3 {
+		if err := r.store.ChangeSession(t.Context(), r.key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, time.Now()) }); err != nil {
+			t.Fatal(err)
+		}
+		r.prune(false)
+		if got := r.candidates(); len(got) != 0 {
+			t.Errorf("candidates: %v", got)
+		}
 	}
-	if view, _ := r.view(); pruned(view) != "3 hard, 7 hard" {
-		t.Errorf("pruned: %s", pruned(view))
+}
+
+// miscounted is a store that takes a slot for longer than it is.
+type miscounted struct{ store.Store }
+
+// LoadContext reads a wrong number.
+func (m miscounted) LoadContext(ctx context.Context, key, slot string, limit int) (*store.SessionContext, error) {
+	out, err := m.Store.LoadContext(ctx, key, slot, limit)
+	if err == nil && out.Slot != nil {
+		out.Slot.MessageCount += 20_000
 	}
-	if report, err := r.gateway.RunJob(t.Context(), lifecycle.Prune, false); err != nil || report.Considered != 0 {
-		t.Errorf("again: %+v, %v", report, err)
+	return out, err
+}
+
+// However many messages are thought to be there, pruning comes to its end.
+func TestPruningOfAMiscountedSlotEnds(t *testing.T) {
+	r := newPruneRig(t, prune.ModeHard)
+	r.settings.MaxMessages = 4
+	r.store = miscounted{r.store}
+	r.start()
+	for range 3 {
+		r.ask()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if p, err := r.gateway.Prune(ctx, r.key, models.DefaultSlot, false); err != nil || p.Deleted != 8 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

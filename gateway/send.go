@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatkeep/chatkeep/adapters"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -134,7 +135,7 @@ func (g *Gateway) send(ctx context.Context, p *outgoing) ([]string, error) {
 	}
 	proto := models.Delivery{
 		Channel: p.channel, Account: p.account, Target: p.target,
-		State: models.DeliveryPending, Kind: models.DeliveryPush, CreatedAt: g.now(),
+		State: models.DeliveryPending, Kind: models.DeliveryPush, CreatedAt: g.now(), Trace: tracing.Carried(ctx),
 	}
 	if p.session != nil {
 		proto.SessionKey = p.session.Key
@@ -152,10 +153,11 @@ func (g *Gateway) send(ctx context.Context, p *outgoing) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !fresh {
+	if fresh {
+		g.queued(all)
+	} else {
 		all = all[:1]
 	}
-	g.outbox.nudge()
 	ids := make([]string, len(all))
 	for i, d := range all {
 		ids[i] = d.ID

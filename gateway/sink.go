@@ -79,11 +79,12 @@ func (s *sink) welcome(ctx context.Context, e *adapters.Event) error {
 	}
 	texts := s.adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})
 	dedup := "welcome\x00" + proto.Channel + "\x00" + proto.Account + "\x00" + e.ID
-	if _, err := s.g.store.Enqueue(ctx, pieces(proto, texts...), store.Once{Key: dedup}, nil); err != nil {
-		return err
+	said := pieces(proto, texts...)
+	fresh, err := s.g.store.Enqueue(ctx, said, store.Once{Key: dedup}, nil)
+	if fresh {
+		s.g.queued(said)
 	}
-	s.g.outbox.nudge()
-	return nil
+	return err
 }
 
 // mayUse reports whether the sender of an event may use the bot in its chat: who may
@@ -112,7 +113,9 @@ func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
 		State: models.DeliveryPending, Kind: models.DeliveryNotice, CreatedAt: s.g.now(),
 	}
 	texts := s.adapter.Render(adapters.Answer{Text: say, Target: target, Kind: models.DeliveryNotice})
+	var said []*models.Delivery
 	err = s.g.store.ChangeSession(ctx, session.Key, func(tx store.SessionTx) error {
+		said = nil
 		if _, err := tx.Session(); !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -120,9 +123,12 @@ func (s *sink) greet(ctx context.Context, e *adapters.Event) error {
 		if err := tx.Create(session); err != nil {
 			return err
 		}
-		return tx.Deliver(pieces(proto, texts...))
+		said = pieces(proto, texts...)
+		return tx.Deliver(said)
 	})
-	s.g.outbox.nudge()
+	if err == nil {
+		s.g.queued(said)
+	}
 	return err
 }
 

@@ -101,7 +101,7 @@ func (g *Gateway) mergeSummary(ctx context.Context, key, from, into string, c *C
 	}
 	var summary *models.SessionMessage
 	var through int64
-	err = g.summarised(ctx, s, stored.Session, from, func(ctx context.Context, r compact.Request) (u models.Usage, err error) {
+	err = g.summarised(ctx, s, stored.Session, from, asker{}, func(ctx context.Context, r compact.Request) (u models.Usage, err error) {
 		summary, through, u, err = g.compactor.Summary(ctx, r, stored.MergedThrough)
 		return u, err
 	})

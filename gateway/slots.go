@@ -179,6 +179,7 @@ func (g *Gateway) loadContext(ctx context.Context, s *Settings, k, slotID string
 	if err != nil {
 		return nil, err
 	}
+	g.begin(s, stored, limit)
 	for _, m := range stored.Messages {
 		nameOmitted(m)
 	}

@@ -25,7 +25,7 @@ var errBusy = errors.New("gateway: the slot is being summarised already")
 
 // summarised lets a model work on a slot's summary, once at a time, within a deadline
 // and until somebody stops it, and counts what it cost. Failures make turns pause.
-func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.Session, slot string,
+func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.Session, slot string, by asker,
 	work func(ctx context.Context, r compact.Request) (models.Usage, error),
 ) error {
 	name := cmp.Or(s.Compaction.Agent, session.AgentID)
@@ -41,13 +41,16 @@ func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.S
 		return errBusy
 	}
 	defer end()
+	ctx, unwatch := g.whileUnchanged(ctx, id)
+	defer unwatch()
 	usage, err := work(ctx, compact.Request{
 		Key: session.Key, Slot: slot, Model: g.summarizer(agent, session, slot), Window: agent.ContextWindow,
 	})
-	g.addUsage(ctx, store.UsageEntry{SessionKey: session.Key, AgentID: agent.ID, Model: agent.Model}, usage)
-	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errSummaryStopped):
-		return fmt.Errorf("%w: %w", errSummaryStopped, err)
+	by.use.Session, by.use.Agent = session.Key, agent.ID
+	g.addUsage(ctx, store.UsageEntry{SessionKey: session.Key, User: by.user, AgentID: agent.ID, Model: agent.Model}, by.use, usage)
+	switch cause := context.Cause(ctx); {
+	case err != nil && (errors.Is(cause, errSummaryStopped) || errors.Is(cause, errSummaryVoid)):
+		return fmt.Errorf("%w: %w", cause, err)
 	case !errors.Is(ctx.Err(), context.Canceled):
 		g.summaries.settle(id, err, g.now())
 	}
@@ -70,15 +73,16 @@ func (g *Gateway) summarizer(agent Agent, session *models.Session, slot string) 
 		}
 		var response *agents.Response
 		err := error(&agents.Error{Kind: agents.Permanent, Err: errNoAnswer})
+		g.crash(CrashInSummary)
 		g.safely("agent "+agent.ID, func() { response, err = agent.Agent.Respond(ctx, request, func(agents.Event) {}) })
 		switch {
 		case err != nil && agents.KindOf(err) == agents.Overflow:
-			return compact.Answer{}, fmt.Errorf("%w: %w", compact.ErrOverflow, err)
+			return compact.Answer{Usage: agents.UsageOf(err)}, fmt.Errorf("%w: %w", compact.ErrOverflow, err)
 		case err != nil:
-			return compact.Answer{}, err
+			return compact.Answer{Usage: agents.UsageOf(err)}, err
 		case response == nil || len(response.Messages) == 0:
 			return compact.Answer{}, nil
 		}
-		return compact.Answer{Text: response.Final().Content, Usage: response.Usage}, nil
+		return compact.Answer{Text: response.Final().Content, Usage: used(response, tokensOf(request.Messages))}, nil
 	}
 }

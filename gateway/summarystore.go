@@ -28,8 +28,14 @@ func (s summaryStore) LoadContext(ctx context.Context, key, slot string, limit i
 	return stored, nil
 }
 
-// ChangeSession is part of [store.Sessions]. Its commit is one of the crash points.
+// ChangeSession is part of [store.Sessions]. Its commit is one of the crash points; once
+// begun it is not cancelled, so that what became of it is known.
 func (s summaryStore) ChangeSession(ctx context.Context, key string, change func(tx store.SessionTx) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.g.cfg.Lease)
+	defer cancel()
 	err := s.Store.ChangeSession(ctx, key, func(tx store.SessionTx) error {
 		err := change(tx)
 		if err == nil {

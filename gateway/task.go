@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/schedule"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -171,7 +172,7 @@ func (g *Gateway) RunTask(ctx context.Context, id string) (*models.TaskRun, erro
 	}
 	now := g.now()
 	run := &models.TaskRun{ID: models.NewID("run"), TaskID: id, ScheduledAt: now.UTC().Truncate(time.Microsecond)}
-	message, err := taskWork{g}.Message(t, run)
+	message, err := taskWork{g}.message(t, run, tracing.Carried(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("run task: %w", err)
 	}
@@ -182,6 +183,7 @@ func (g *Gateway) RunTask(ctx context.Context, id string) (*models.TaskRun, erro
 	if fired.Run == nil {
 		return nil, fmt.Errorf("run task: a run of this moment is there: %w", store.ErrConflict)
 	}
+	g.announceRun(fired.Run)
 	g.pool.Nudge()
 	return fired.Run, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/chatkeep/chatkeep/adapters"
 	"github.com/chatkeep/chatkeep/internal/dial"
 	"github.com/chatkeep/chatkeep/internal/signature"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -138,6 +139,7 @@ func (h *hook) post(ctx context.Context, d *models.Delivery) *adapters.SendError
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", d.ID)
+	tracing.Inject(ctx, request.Header)
 	secret := ""
 	if task.Deliver != nil {
 		secret = task.Deliver.Secret

@@ -145,14 +145,22 @@ type taskWork struct{ g *Gateway }
 // Started wakes the workers.
 func (w taskWork) Started() { w.g.pool.Nudge() }
 
+// Ran tells how far a run is.
+func (w taskWork) Ran(run *models.TaskRun) { w.g.announceRun(run) }
+
 // Settled wakes the senders.
 func (w taskWork) Settled() { w.g.outbox.nudge() }
 
 // Message makes the message that a run is in the inbox.
 func (w taskWork) Message(t *models.Task, run *models.TaskRun) (*store.AcceptRequest, error) {
+	return w.message(t, run, "")
+}
+
+// message is Message for a run that somebody asked for, at a place in a trace.
+func (w taskWork) message(t *models.Task, run *models.TaskRun, trace string) (*store.AcceptRequest, error) {
 	g := w.g
 	env := envelope{
-		AgentID: t.AgentID,
+		AgentID: t.AgentID, Trace: trace,
 		Message: &adapters.Message{Chat: adapters.Chat{Type: adapters.Direct}, Text: t.Prompt, SentAt: run.ScheduledAt},
 		Run:     &taskRun{TaskID: t.ID, RunID: run.ID, Timeout: t.Timeout, Retries: t.Retries},
 	}

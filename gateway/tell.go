@@ -32,7 +32,7 @@ func (g *Gateway) tell(ctx context.Context, notices []*models.Delivery, once ...
 		g.log.Error("a notice could not be stored", "inbound", notices[0].InboundID, "error", err)
 		return
 	}
-	g.outbox.nudge()
+	g.queued(notices)
 }
 
 // tellOnce stores notices for sending unless this was done under the key, on any
@@ -49,7 +49,7 @@ func (g *Gateway) tellOnce(ctx context.Context, key string, until time.Time, not
 		return false
 	}
 	if fresh {
-		g.outbox.nudge()
+		g.queued(notices)
 	}
 	return true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,10 @@ import (
 	"github.com/chatkeep/chatkeep/gateway/lane"
 	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/panics"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/internal/tokens"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/prune"
 	"github.com/chatkeep/chatkeep/sessionmgr/window"
@@ -52,7 +53,7 @@ type turn struct {
 	lang     text.Lang
 	sign     *workingSign
 	preview  *previewer
-	broken   bool // the stored message cannot be read
+	unread   error // why the stored message cannot be read
 
 	// What the context was built from, for the commit.
 	added   added
@@ -67,17 +68,25 @@ type turn struct {
 	turnSlot        string           // of its sender's turns; empty: none was taken
 	budgets         []limit.Standing // as they were before
 	model           string           // that the session chose; empty: the agent's
-	cost            models.Usage
-	restored        bool // the session was archived
+	cost            models.Usage     // of all requests
+	inDoubt         bool             // whether it was stored
+	restored        bool             // the session was archived
 	imageBytes      int
 }
 
 // turn runs a claimed turn from its messages to its commit. It is the lane pool's handler.
 func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, err error) {
-	ended, state := g.metrics.TurnStarted(), "handed_back"
-	defer func() { ended(state) }()
 	run := &turn{g: g, t: t, settings: g.settings.Load(), head: t.Inbounds[0]}
+	ctx, ended := run.open(ctx)
+	state, code := "handed_back", models.ErrorCode("")
+	defer func() { ended(state, code) }()
 	defer run.leaveTurn(ctx)
+	stored := false
+	defer func() {
+		if !stored {
+			run.writeOff()
+		}
+	}()
 	outcome := run.run(ctx)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, store.ErrLeaseLost), errors.Is(cause, lane.ErrShutdown):
@@ -99,7 +108,7 @@ func (g *Gateway) turn(ctx context.Context, t *store.Turn) (kept *store.Claim, e
 	}
 	switch {
 	case err == nil:
-		state = string(outcome.outcome.State)
+		stored, state, code = true, string(outcome.outcome.State), outcome.outcome.Code
 		run.counted()
 		run.warn()
 	case errors.Is(err, store.ErrStopped):
@@ -152,14 +161,11 @@ type result struct {
 // run does everything up to the commit. It does not fail: what goes wrong becomes
 // the turn's outcome.
 func (r *turn) run(ctx context.Context) *result {
-	env, err := decodeEnvelope(r.head)
-	if err != nil {
-		r.g.log.Error("message cannot be read", "inbound", r.head.ID, "error", err)
-		r.env, r.broken = &envelope{Message: &adapters.Message{}, Pulled: true}, true
+	if r.unread != nil {
+		r.g.log.Error("message cannot be read", "inbound", r.head.ID, "error", r.unread)
 		return failed(models.InboundDead, models.CodeAgentFailed, "the stored message cannot be read", "")
 	}
-	r.env = env
-	id := accountID{r.head.Channel, r.head.Account}
+	env, id := r.env, accountID{r.head.Channel, r.head.Account}
 	r.adapter = r.g.adapters[id]
 	r.chat, _ = r.settings.Chat(r.head.Channel, r.head.Account, env.Message.Chat.ID)
 	r.lang = langOf(r.chat, env.Message)
@@ -177,6 +183,7 @@ func (r *turn) run(ctx context.Context) *result {
 	timeout := agent.Timeout
 	if env.Run != nil {
 		r.adapter = nil // nobody waits in the chat: no sign, no stream card
+		var err error
 		if timeout, err = r.timeLeft(ctx); err != nil {
 			return &result{handBack: err}
 		}
@@ -209,7 +216,6 @@ func (r *turn) answer(ctx context.Context) *result {
 	for _, m := range response.Messages {
 		clean(m)
 	}
-	r.cost = used(response, r.asked.Tokens)
 	if r.settings.Words.answering(response.Messages) {
 		r.g.metrics.Refused("word_out")
 		return failed(models.InboundFailed, models.CodeForbidden, "the answer holds a word that is not allowed here", text.Say(r.lang, text.AnswerRefused))
@@ -248,7 +254,7 @@ func (r *turn) answer(ctx context.Context) *result {
 func (r *turn) respond(ctx context.Context, request *agents.Request) (response *agents.Response, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.g.log.Error("agent panicked", "agent", r.agent.ID, "inbound", r.head.ID, "panic", v, "stack", string(debug.Stack()))
+			r.g.log.Error("agent panicked", "agent", r.agent.ID, "inbound", r.head.ID, "panic", panics.Value(v))
 			err = &agents.Error{Kind: agents.Permanent, Err: fmt.Errorf("agent %s panicked", r.agent.ID)}
 		}
 	}()
@@ -258,7 +264,12 @@ func (r *turn) respond(ctx context.Context, request *agents.Request) (response *
 		r.g.hub.Emit(r.head.ID, e)
 		r.preview.emit(e)
 	})
-	response, err = r.agent.Agent.Respond(ctx, request, shown.event)
+	var heard strings.Builder
+	response, err = r.agent.Agent.Respond(ctx, request, func(e agents.Event) {
+		heard.WriteString(e.Delta)
+		shown.event(e)
+	})
+	r.cost = r.cost.Add(costOf(response, err, heard.String(), r.asked.Tokens))
 	if err == nil && (response == nil || len(response.Messages) == 0) {
 		err = &agents.Error{Kind: agents.Permanent, Err: errNoAnswer}
 	}
@@ -271,9 +282,6 @@ func (r *turn) respond(ctx context.Context, request *agents.Request) (response *
 // agentFailed gives the chat one short text and the log the cause.
 func (r *turn) agentFailed(ctx context.Context, err error) *result {
 	kind := agents.KindOf(err)
-	if failure, ok := errors.AsType[*agents.Error](err); ok {
-		r.cost = failure.Usage
-	}
 	if errors.Is(context.Cause(ctx), errTurnTimeout) {
 		kind = agents.Timeout
 	}
@@ -334,6 +342,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	if res.outcome.State == models.InboundDone {
 		request.Slot, request.ObservedThrough = r.head.Slot, r.observedThrough
 		request.Forms = frozen(r.decided)
+		r.shown(request)
 	}
 	sender := len(request.Deliveries) > 0 && !r.env.Pulled && g.sender(r.head.Channel, r.head.Account) != nil && g.outbox.reserve()
 	if sender {
@@ -350,6 +359,7 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 		return nil, err
 	}
 	g.crash(CrashAfterTurn)
+	g.announceQueued(request.Deliveries)
 	switch {
 	case sender && committed.Target != nil:
 		g.outbox.start(*committed.Target, claimedAt, committed.First)
@@ -362,7 +372,8 @@ func (r *turn) commit(ctx context.Context, res *result) (*store.Claim, error) {
 	for _, in := range r.t.Inbounds {
 		done := *in
 		done.State, done.FinishedAt = res.outcome.State, &now
-		g.hub.Done(&done)
+		done.Code = res.outcome.Code
+		g.finished(&done)
 	}
 	return committed.Kept, nil
 }
@@ -383,7 +394,7 @@ func (r *turn) remembers() (chat *models.Session, background bool) {
 // this one has not looked for: it ended too early, or here is no such platform.
 func (r *turn) mayHaveCard() bool {
 	switch {
-	case r.broken:
+	case r.unread != nil:
 		return true
 	case r.env.Pulled || r.env.Run != nil || r.preview.lookedUp():
 		return false
@@ -393,11 +404,14 @@ func (r *turn) mayHaveCard() bool {
 
 // store commits, and again while the database is away and the lease is not lost.
 func (r *turn) store(ctx context.Context, request *store.TurnCommit) (*store.TurnCommitted, error) {
+	ctx, span := tracing.Child(ctx, "commit")
+	defer span.End()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.g.cfg.Lease)
 		committed, err := r.g.store.CommitTurn(bounded, request)
 		cancel()
-		if err == nil || !errors.Is(err, store.ErrUnavailable) {
+		r.inDoubt = errors.Is(err, store.ErrUnavailable)
+		if !r.inDoubt {
 			return committed, err
 		}
 		if clock.Sleep(ctx, r.g.clock, pause) != nil {

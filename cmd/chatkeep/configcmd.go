@@ -20,8 +20,6 @@ func newConfig(f *flags) *cobra.Command {
 type checkResult struct {
 	Valid    bool            `json:"valid"`
 	Problems []configProblem `json:"problems"`
-	// Warnings name what is valid and keeps a server from starting all the same.
-	Warnings []string `json:"warnings"`
 }
 
 type configProblem struct {
@@ -57,21 +55,18 @@ func newConfigCheck(f *flags) *cobra.Command {
 }
 
 func checkConfig(path string) checkResult {
-	result := checkResult{Valid: true, Problems: []configProblem{}, Warnings: []string{}}
-	cfg, err := config.Load(path, os.Environ())
-	if err != nil {
-		result.Valid = false
-		problems, ok := errors.AsType[config.Errors](err)
-		if !ok {
-			problems = config.Errors{{Message: oneLine(err)}}
-		}
-		for _, p := range problems {
-			result.Problems = append(result.Problems, configProblem(p))
-		}
+	result := checkResult{Valid: true, Problems: []configProblem{}}
+	_, err := config.Load(path, os.Environ())
+	if err == nil {
 		return result
 	}
-	for _, name := range notInEffect(cfg) {
-		result.Warnings = append(result.Warnings, name+": accepted, but not in effect yet")
+	result.Valid = false
+	problems, ok := errors.AsType[config.Errors](err)
+	if !ok {
+		problems = config.Errors{{Message: oneLine(err)}}
+	}
+	for _, p := range problems {
+		result.Problems = append(result.Problems, configProblem(p))
 	}
 	return result
 }
@@ -79,9 +74,6 @@ func checkConfig(path string) checkResult {
 func (r checkResult) print(cmd *cobra.Command) {
 	for _, p := range r.Problems {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), config.Problem(p))
-	}
-	for _, w := range r.Warnings {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+w)
 	}
 	if r.Valid {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")

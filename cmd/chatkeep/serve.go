@@ -177,7 +177,7 @@ func (a *app) handlers() *httpapi.Server {
 		Results: a.store, Approvals: a.store, ApprovalControl: a.gateway,
 		Access: a.store, AccessControl: a.gateway, Usage: a.gateway,
 		Queues: a.store, QueueControl: a.gateway, Tasks: a.gateway, TaskControl: a.gateway, Jobs: a.gateway, Health: health{a.gateway, a.store},
-		Metrics: a.metrics,
+		Metrics: a.metrics, Tracer: a.tracer, Live: a.gateway.Live(),
 	}, clock.Real(), a.log)
 }
 

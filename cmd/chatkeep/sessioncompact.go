@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatkeep/chatkeep/gateway"
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -79,7 +80,7 @@ func withAgents(cmd *cobra.Command, f *flags, only string, work func(ctx context
 		return errors.Join(err, st.Close())
 	}
 	defer tools.close()
-	g, err := newGateway(cfg, st, tools, only, nil, log)
+	g, err := newGateway(cfg, st, tools, models.NewID("replica"), only, log)
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}

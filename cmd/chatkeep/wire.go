@@ -26,6 +26,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/dial"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -160,14 +161,6 @@ func buildAgent(a *config.Agent, client *http.Client, c clock.Clock) (agents.Age
 	}
 }
 
-// notInEffect names settings that are accepted but change nothing yet.
-func notInEffect(cfg *config.Config) []string {
-	if cfg.Tracing.Endpoint == "" {
-		return nil
-	}
-	return []string{"tracing"}
-}
-
 // app is a gateway with its store, as the commands use it.
 type app struct {
 	cfg     atomic.Pointer[config.Config]
@@ -175,13 +168,16 @@ type app struct {
 	store   store.Store
 	gateway *gateway.Gateway
 	metrics *telemetry.Metrics
+	tracer  *tracing.Tracer // nil: nothing is traced
 	tools   *toolbox
 }
 
 // close ends what the gateway worked with, once it has stopped.
 func (a *app) close() error {
 	a.tools.close()
-	if err := a.store.Close(); err != nil {
+	err := a.store.Close()
+	a.tracer.Close()
+	if err != nil {
 		return fmt.Errorf("close storage: %w", err)
 	}
 	return nil
@@ -191,9 +187,6 @@ func (a *app) close() error {
 // this process serves.
 func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logger) (*app, error) {
 	server := only == ""
-	if names := notInEffect(cfg); server && len(names) > 0 {
-		log.Warn("these settings are accepted but not in effect yet", "settings", names)
-	}
 	metrics := telemetry.New(version, clock.Real())
 	st, err := openStore(ctx, cfg.Storage, server, metrics.Store(), log)
 	if err != nil {
@@ -203,7 +196,13 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 	if a.tools, err = newToolbox(cfg, st, clock.Real(), log); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	if a.gateway, err = newGateway(cfg, st, a.tools, only, metrics, log); err != nil {
+	owner := models.NewID("replica")
+	if endpoint := cfg.Tracing.Endpoint.Reveal(); endpoint != "" {
+		if a.tracer, err = tracing.New(tracing.Config{Endpoint: endpoint, Version: version, Replica: owner}, log); err != nil {
+			return nil, errors.Join(err, a.close())
+		}
+	}
+	if a.gateway, err = newGateway(cfg, st, a.tools, owner, only, log, gateway.WithMetrics(metrics), gateway.WithTracer(a.tracer)); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
 	a.tools.chats.gateway.Store(a.gateway)
@@ -211,7 +210,8 @@ func newApp(ctx context.Context, cfg *config.Config, only string, log *slog.Logg
 	return a, nil
 }
 
-func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string, metrics *telemetry.Metrics, log *slog.Logger) (*gateway.Gateway, error) {
+// newGateway makes the gateway of a process that is named owner.
+func newGateway(cfg *config.Config, st store.Store, tools *toolbox, owner, only string, log *slog.Logger, options ...gateway.Option) (*gateway.Gateway, error) {
 	c := clock.Real()
 	built, err := buildAgents(cfg, tools, c)
 	if err != nil {
@@ -231,14 +231,12 @@ func newGateway(cfg *config.Config, st store.Store, tools *toolbox, only string,
 	if err != nil {
 		return nil, err
 	}
-	options := []gateway.Option{
-		gateway.WithMetrics(metrics), gateway.WithDatabaseTime(), gateway.WithImages(images.HTTPClient(0)), // a fetch has its own deadline
-	}
+	options = append(options, gateway.WithDatabaseTime(), gateway.WithImages(images.HTTPClient(0))) // a fetch has its own deadline
 	if at := crashPoint(); at != nil {
 		options = append(options, gateway.WithCrashPoint(at))
 	}
 	return gateway.New(gateway.Config{
-		Owner: models.NewID("replica"), Lease: cfg.Storage.Lease.Std(), Workers: workers(cfg),
+		Owner: owner, Lease: cfg.Storage.Lease.Std(), Workers: workers(cfg),
 		Grace: cfg.Server.ShutdownGrace.Std(), Only: only,
 	}, settings, st, channels, c, log, options...)
 }

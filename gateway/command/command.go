@@ -104,8 +104,11 @@ type Call struct {
 	Admitted *models.AccessGrant
 	// Decided is set if a call was decided on: the command's message becomes a turn.
 	Decided *Decided
-	// Compaction is set if a summary is to be made, StopSummary if none is any more.
-	Compaction  *Compaction
+	// Compact is the slot that is to be summarised: the command is deferred until that is
+	// done. OverBudget is set if a budget does not let it, StopSummary if no summary of the
+	// session is to be made any more.
+	Compact     string
+	OverBudget  *limit.Standing
 	StopSummary bool
 	// Emptied is set if the current slot was emptied: what was said later begins anew.
 	Emptied bool
@@ -245,9 +248,12 @@ func (c *Call) pending() ([]*models.Inbound, error) {
 	return slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Seq > c.Place }), err
 }
 
-// supersedeAll ends everything that runs or waits in the session.
+// supersedeAll ends everything that runs or waits in the session, but for summaries of
+// slots that are not current.
 func (c *Call) supersedeAll() (int, error) {
 	pending, err := c.pending()
+	current := c.Tx.CurrentSlot()
+	pending = slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Deferred && in.Slot != current })
 	if err != nil || len(pending) == 0 {
 		return 0, err
 	}
@@ -283,16 +289,21 @@ func stop(c *Call) (string, error) {
 			mine = append(mine, in)
 		}
 	}
-	c.StopSummary = c.Summary.Running && (c.Admin || !c.Shared)
-	switch {
-	case len(mine) > 0:
-	case c.StopSummary:
-		return text.Say(c.Lang, text.CompactStopped), nil
-	default:
-		return text.Say(c.Lang, text.NothingToStop), nil
+	if c.StopSummary = c.Admin || !c.Shared; c.StopSummary {
+		if err := c.Tx.StopSummaries(); err != nil { // also those that nobody asked for
+			return "", err
+		}
 	}
-	if err := c.end(mine, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled}); err != nil {
-		return "", err
+	if len(mine) > 0 {
+		if err := c.end(mine, store.Outcome{State: models.InboundCancelled, Code: models.CodeCancelled}); err != nil {
+			return "", err
+		}
+	}
+	switch summaries := slices.ContainsFunc(mine, func(in *models.Inbound) bool { return in.Deferred }); {
+	case summaries && len(mine) == 1, len(mine) == 0 && c.StopSummary && c.Summary.Running:
+		return text.Say(c.Lang, text.CompactStopped), nil
+	case len(mine) == 0:
+		return text.Say(c.Lang, text.NothingToStop), nil
 	}
 	return text.Say(c.Lang, text.Stopped, len(mine)), nil
 }

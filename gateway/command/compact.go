@@ -2,7 +2,9 @@ package command
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
@@ -18,16 +20,13 @@ type Summary struct {
 	Running bool
 }
 
-// Compaction is a summary to be made once the command is carried out.
-type Compaction struct {
-	Slot         string
-	Instructions string
-}
-
 // compact asks for a summary, which takes a model's time: the command only says
 // whether there will be one.
 func compact(c *Call) (string, error) {
-	if c.Summary.Running {
+	switch running, err := c.summaryRuns(); {
+	case err != nil:
+		return "", err
+	case running:
 		return text.Say(c.Lang, text.CompactBusy), nil
 	}
 	id := c.Tx.CurrentSlot()
@@ -42,6 +41,38 @@ func compact(c *Call) (string, error) {
 	case c.Summary.Messages == 0 || c.Summary.Slot != id:
 		return text.Say(c.Lang, text.CompactNothing), nil
 	}
-	c.Compaction = &Compaction{Slot: id, Instructions: c.Args}
+	if c.OverBudget, err = c.exceeded(); err != nil || c.OverBudget != nil {
+		return "", err
+	}
+	c.Compact = id
 	return text.Say(c.Lang, text.CompactStarted, c.Summary.Messages), nil
+}
+
+// summaryRuns reports whether a summary of the session is being made, here or, because
+// somebody asked for it, anywhere.
+func (c *Call) summaryRuns() (bool, error) {
+	if c.Summary.Running {
+		return true, nil
+	}
+	pending, err := c.Tx.Pending()
+	return slices.ContainsFunc(pending, func(in *models.Inbound) bool { return in.Deferred }), err
+}
+
+// exceeded returns the budget of the sender's that is used up; nil: none stops him.
+func (c *Call) exceeded() (*limit.Standing, error) {
+	a := c.Allowance
+	budgets := a.Limits.Budgets(a.Day, a.Use)
+	if a.Exempt || len(budgets) == 0 {
+		return nil, nil
+	}
+	spent, err := c.Tx.Spent(budgets)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range a.Limits.Standings(budgets, spent) {
+		if b.Exceeded() {
+			return &b, nil
+		}
+	}
+	return nil, nil
 }

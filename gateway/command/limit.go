@@ -14,6 +14,8 @@ type Allowance struct {
 	Limits limit.Limits
 	Day    int
 	Use    limit.Use
+	// Exempt is set if no limit stops the sender.
+	Exempt bool
 	// Person names somebody of the same account.
 	Person func(userID string) string
 }

@@ -166,6 +166,9 @@ func TestUsage(t *testing.T) {
 	if spent <= 0 || days.get("items", 0, "promptTokens").(float64) < spent {
 		t.Errorf("prompt tokens of one turn %v, of the day %s", spent, days.body)
 	}
+	if now := usage("from=today&to=today"); now.get("items", 0, "turns") != float64(4) || len(now.items()) != 1 {
+		t.Errorf("today: %s", now.body)
+	}
 	users := usage("by=user")
 	if users.str("items", 0, "user") != "api/work/lin" || users.get("items", 0, "turns") != float64(2) || len(users.items()) != 2 {
 		t.Errorf("%s", users.body)

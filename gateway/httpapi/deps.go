@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/sessionmgr/transfer"
 )
 
@@ -32,6 +33,9 @@ type Deps struct {
 	AccessControl   AccessControl
 	Usage           Usage
 	Health          Health
+	Live            Live
 	// Metrics counts requests and is what GET /metrics shows; nil: neither.
 	Metrics *telemetry.Metrics
+	// Tracer traces requests; nil: nothing does.
+	Tracer *tracing.Tracer
 }

@@ -62,6 +62,14 @@ func (e *events) send(name string, v any) {
 	e.raw(name, string(data))
 }
 
+// sendNumbered is send for an event that a client may come back after.
+func (e *events) sendNumbered(id, name string, v any) {
+	if id != "" {
+		name += "\nid: " + id
+	}
+	e.send(name, v)
+}
+
 func (e *events) raw(name, data string) {
 	var b strings.Builder
 	if name != "" {

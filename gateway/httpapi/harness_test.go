@@ -24,6 +24,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/dial"
 	"github.com/chatkeep/chatkeep/internal/telemetry"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 	"github.com/chatkeep/chatkeep/store/memstore"
@@ -63,6 +64,7 @@ type options struct {
 	gateway  []gateway.Option
 	echo     echo.Config
 	stopped  bool // the gateway does not run
+	tracer   *tracing.Tracer
 }
 
 func newWorld(t *testing.T, o options) *world {
@@ -111,7 +113,7 @@ func newWorld(t *testing.T, o options) *world {
 		o.settings(&settings)
 	}
 	w.gateway, err = gateway.New(gateway.Config{Owner: "test", Lease: 5 * time.Second, Workers: 8, Grace: 5 * time.Second},
-		settings, st, []adapters.Adapter{w.channel}, clock.Real(), log, append(o.gateway, gateway.WithMetrics(w.metrics))...)
+		settings, st, []adapters.Adapter{w.channel}, clock.Real(), log, append(o.gateway, gateway.WithMetrics(w.metrics), gateway.WithTracer(o.tracer))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +135,7 @@ func newWorld(t *testing.T, o options) *world {
 		Chats: chats{w.gateway, st}, Stateless: w.gateway, Sessions: st, Control: w.gateway, Contexts: w.gateway, Pruner: w.gateway, Search: st, Exports: st, Imports: st, Slots: w.gateway, Compactor: w.gateway, Notebooks: w.gateway,
 		Results: st, Approvals: st, ApprovalControl: w.gateway, Access: st, AccessControl: w.gateway, Usage: w.gateway,
 		Queues: st, QueueControl: w.gateway, Tasks: w.gateway, TaskControl: w.gateway, Jobs: w.gateway, Health: h, Metrics: w.metrics,
+		Live: w.gateway.Live(), Tracer: o.tracer,
 	}, clock.Real(), log)
 	w.handler, w.doc = api.All(), readDocument(t, api)
 	server := httptest.NewUnstartedServer(w.handler)

@@ -2,15 +2,14 @@ package httpapi
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
+
+	"github.com/chatkeep/chatkeep/internal/panics"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 )
 
 const (
@@ -31,8 +30,9 @@ func (s *Server) identify(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set(requestIDHeader, id)
 	h.Set("X-Content-Type-Options", "nosniff")
-	ctx := propagation.TraceContext{}.Extract(c.Request.Context(), propagation.HeaderCarrier(c.Request.Header))
-	c.Request = c.Request.WithContext(ctx)
+	if parent := c.GetHeader(tracing.Header); parent != "" {
+		c.Request = c.Request.WithContext(tracing.Continue(c.Request.Context(), parent))
+	}
 }
 
 func printable(s string) bool {
@@ -51,8 +51,8 @@ func about(c *gin.Context) []any {
 	attrs := []any{
 		slog.String("method", c.Request.Method), slog.String("route", c.FullPath()), slog.String("requestId", requestID(c)),
 	}
-	if span := trace.SpanContextFromContext(c.Request.Context()); span.IsValid() {
-		attrs = append(attrs, slog.String("traceId", span.TraceID().String()))
+	if id := tracing.ID(c.Request.Context()); id != "" {
+		attrs = append(attrs, slog.String("traceId", id))
 	}
 	return attrs
 }
@@ -84,7 +84,7 @@ func (s *Server) recover(c *gin.Context) {
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v)
 		}
-		s.log.Error("request panicked", append(about(c), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))...)
+		s.log.Error("request panicked", append(about(c), slog.Any("panic", panics.Value(v)))...)
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler)
 		}

@@ -61,7 +61,7 @@ func TestPanics(t *testing.T) {
 	if strings.Contains(string(a.body), "canary") {
 		t.Errorf("the panic is shown: %s", a.body)
 	}
-	for _, want := range []string{"canary-panic", "4bf92f3577b34da6a3ce929d0e0e4736", "r-42", "/admin/v1/config"} {
+	for _, want := range []string{"panic.value=string", "robust_test.go", "4bf92f3577b34da6a3ce929d0e0e4736", "r-42", "/admin/v1/config"} {
 		if !strings.Contains(w.log.String(), want) {
 			t.Errorf("the log does not hold %s", want)
 		}
@@ -81,6 +81,9 @@ func TestPanics(t *testing.T) {
 		"model": "panicking", "messages": []obj{{"role": "user", "content": "hi"}},
 	}}).want(http.StatusBadGateway, models.CodeAgentFailed)
 	w.chat(obj{"userId": "lin", "text": "still here"}).content("still here")
+	if log := w.log.String(); strings.Contains(log, "canary") || !strings.Contains(log, "agent panicked") {
+		t.Errorf("the log holds what the panic says, or not where it was: %s", log)
+	}
 }
 
 // TestWaitsOutlastTheReadTimeout: the server's read timeout is for bodies, not for

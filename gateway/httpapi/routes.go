@@ -10,22 +10,23 @@ func (s *Server) probeRoutes(e *gin.Engine) {
 }
 
 func (s *Server) channelRoutes(e *gin.Engine) {
-	v1 := e.Group("/v1", s.requireAccount)
+	v1 := e.Group("/v1", s.traced, s.requireAccount)
 	v1.POST("/chat", s.chat)
 	v1.GET("/inbound/:id", s.inbound)
 	v1.POST("/chat/completions", s.completions)
 	v1.GET("/models", s.models)
 
-	e.POST("/webhooks/:channel/:account", s.webhook)
+	e.POST("/webhooks/:channel/:account", s.traced, s.webhook)
 }
 
 func (s *Server) adminRoutes(e *gin.Engine) {
 	e.GET("/metrics", s.requireAdminOrLocal, gin.WrapH(s.deps.Metrics.Handler()))
+	s.consoleRoutes(e)
 
-	a := e.Group("/admin/v1", s.requireAdmin)
+	a := e.Group("/admin/v1", s.traced, s.requireAdmin)
 	a.GET("/sessions", s.listSessions)
 	a.POST("/sessions/import", s.importSession)
-	one := a.Group("/sessions/:key", s.sessionKey)
+	one := a.Group("/sessions/:key", s.sessionKey, s.tellChange)
 	one.GET("", s.getSession)
 	one.PATCH("", s.patchSession)
 	one.DELETE("", s.deleteSession)
@@ -56,6 +57,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	s.usageRoutes(a)
 	s.jobRoutes(a)
 
+	a.GET("/events", s.liveEvents)
 	a.GET("/channels", s.channels)
 	a.GET("/agents", s.agents)
 	a.GET("/stats", s.stats)

@@ -99,11 +99,12 @@ func (s *Server) usageQuery(c *gin.Context) (q store.UsageQuery, err error) {
 	if !q.By.Valid() {
 		return q, invalid("by must be day, session, agent, user or model")
 	}
-	to, err := dateOf("to", v["to"], s.deps.Usage.Today())
+	now := dayOf(s.deps.Usage.Today())
+	to, err := dateOf("to", v["to"], now, now)
 	if err != nil {
 		return q, err
 	}
-	from, err := dateOf("from", v["from"], to.AddDate(0, 0, 1-usageDays))
+	from, err := dateOf("from", v["from"], now, to.AddDate(0, 0, 1-usageDays))
 	switch {
 	case err != nil:
 		return q, err
@@ -116,16 +117,27 @@ func (s *Server) usageQuery(c *gin.Context) (q store.UsageQuery, err error) {
 	return q, nil
 }
 
-func dateOf(name, text string, otherwise time.Time) (time.Time, error) {
-	if text == "" {
-		year, month, day := otherwise.Date()
-		return time.Date(year, month, day, 0, 0, 0, 0, time.UTC), nil
+// today may stand for its date: which one that is, only the configured zone tells.
+const today = "today"
+
+// dateOf reads a day; now is the present one.
+func dateOf(name, text string, now, otherwise time.Time) (time.Time, error) {
+	switch text {
+	case "":
+		return otherwise, nil
+	case today:
+		return now, nil
 	}
 	t, err := time.Parse(dateFormat, text)
 	if err != nil {
-		return t, invalid(name + " must be a date such as 2026-11-30")
+		return t, invalid(name + " must be a date such as 2026-11-30, or today")
 	}
 	return t, nil
+}
+
+func dayOf(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
 // budget is how a budget stands today, in tokens.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chatkeep/chatkeep/internal/clock"
+	"github.com/chatkeep/chatkeep/internal/panics"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -178,7 +179,7 @@ func (p *Pool) work(ctx context.Context, r *run, turn *store.Turn) {
 func (p *Pool) safely(ctx context.Context, t *store.Turn) (kept *store.Claim, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.log.Error("turn panicked", "inbound", t.Inbounds[0].ID, "panic", v)
+			p.log.Error("turn panicked", "inbound", t.Inbounds[0].ID, "panic", panics.Value(v))
 			err = errPanicked
 		}
 	}()

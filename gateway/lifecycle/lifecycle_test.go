@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -229,22 +230,25 @@ func TestRunNow(t *testing.T) {
 func TestPassesThatDoNotEndWell(t *testing.T) {
 	r := newRig(t)
 	release := make(chan struct{})
-	do := func(context.Context, store.SlotSize, bool) (string, error) { panic("at the disco") }
+	do := func() (string, error) { panic("at the disco") }
 	r.slots = []lifecycle.SlotJob{{
 		Name: lifecycle.Prune, Workers: 2, Off: func() string { return "" },
 		Candidates: func(_ context.Context, after string, _ int) ([]store.SlotSize, string, error) {
 			return make([]store.SlotSize, 3), "", nil
 		},
-		Do: func(ctx context.Context, s store.SlotSize, dry bool) (string, error) { return do(ctx, s, dry) },
+		Do: func(context.Context, []store.SlotSize, bool) ([]string, error) {
+			reason, err := do()
+			return []string{reason}, err
+		},
 	}}
 	runner := r.runner("one")
 	report := r.now(runner, lifecycle.Prune)
-	if report.Considered != 3 || report.Skipped != 3 || report.Reasons["failed"] != 3 || report.Error == "" {
+	if report.Considered != 3 || report.Skipped != 3 || report.Reasons["failed"] != 3 || !strings.Contains(report.Error, "panic: string") {
 		t.Errorf("%+v", report)
 	}
 
 	begun := make(chan struct{}, 10)
-	do = func(context.Context, store.SlotSize, bool) (string, error) {
+	do = func() (string, error) {
 		begun <- struct{}{}
 		<-release
 		return "", nil
@@ -277,7 +281,7 @@ func TestPassesThatDoNotEndWell(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 
-	do = func(context.Context, store.SlotSize, bool) (string, error) { return "", nil }
+	do = func() (string, error) { return "", nil }
 	if report := r.now(runner, lifecycle.Prune); report.More || report.Changed != 3 {
 		t.Errorf("%+v", report)
 	}

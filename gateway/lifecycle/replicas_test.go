@@ -85,9 +85,15 @@ func TestOnePassForEachTime(t *testing.T) {
 	}
 }
 
-// What fails does not keep a pass from what comes behind it, and what fails for
-// everything ends it.
+// What fails does not keep a pass from what comes behind it, nor from what is worked on
+// together with it, and what fails for everything ends it.
 func TestSlotsThatCannotBeHelped(t *testing.T) {
+	for _, chunk := range []int{1, 4, 10} {
+		t.Run(fmt.Sprint("by ", chunk), func(t *testing.T) { slotsThatCannotBeHelped(t, chunk) })
+	}
+}
+
+func slotsThatCannotBeHelped(t *testing.T, chunk int) {
 	r := newRig(t)
 	all := make([]store.SlotSize, 30)
 	for i := range all {
@@ -96,7 +102,7 @@ func TestSlotsThatCannotBeHelped(t *testing.T) {
 	var done sync.Map
 	broken := func(i int) bool { return i < 4 }
 	r.slots = []lifecycle.SlotJob{{
-		Name: lifecycle.Compact, Workers: 1, Off: func() string { return "" },
+		Name: lifecycle.Compact, Workers: 1, Chunk: chunk, Off: func() string { return "" },
 		Candidates: func(_ context.Context, after string, _ int) ([]store.SlotSize, string, error) {
 			from := 0
 			_, _ = fmt.Sscan(after, &from) // "": the first page
@@ -105,18 +111,24 @@ func TestSlotsThatCannotBeHelped(t *testing.T) {
 			}
 			return all[from : from+10], fmt.Sprint(from + 10), nil
 		},
-		Do: func(_ context.Context, s store.SlotSize, dry bool) (string, error) {
-			i := 0
-			_, err := fmt.Sscan(s.SessionKey, &i)
-			switch {
-			case err != nil || broken(i):
-				return "", fmt.Errorf("slot %d: %w", i, store.ErrUnavailable)
-			case i%2 == 1:
-				return "too few messages", nil
-			case !dry:
-				done.Store(i, true)
+		Do: func(_ context.Context, slots []store.SlotSize, dry bool) ([]string, error) {
+			if len(slots) > chunk {
+				t.Errorf("%d at once", len(slots))
 			}
-			return "", nil
+			reasons := make([]string, len(slots))
+			for n, s := range slots {
+				i := 0
+				_, err := fmt.Sscan(s.SessionKey, &i)
+				switch {
+				case err != nil || broken(i):
+					return nil, fmt.Errorf("slot %d: %w", i, store.ErrUnavailable)
+				case i%2 == 1:
+					reasons[n] = "too few messages"
+				case !dry:
+					done.Store(i, true)
+				}
+			}
+			return reasons, nil
 		},
 	}}
 	runner := r.runner("one")

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/chatkeep/chatkeep/gateway/lease"
+	"github.com/chatkeep/chatkeep/internal/panics"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -109,6 +109,9 @@ func (r *Runner) record(ctx context.Context, run *store.JobRun) {
 // tell counts a run and writes its line in the log.
 func (r *Runner) tell(report *Report, run *store.JobRun) {
 	took := run.FinishedAt.Sub(run.StartedAt)
+	if r.cfg.Ran != nil {
+		r.cfg.Ran(run)
+	}
 	r.metrics.JobRan(run.Job, took, run.Changed, run.Skipped, run.Error != "")
 	level := slog.LevelDebug
 	switch {
@@ -125,8 +128,8 @@ func (r *Runner) tell(report *Report, run *store.JobRun) {
 func (r *Runner) safely(j job, work func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.log.Error("job panicked", "job", j.name(), "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
+			r.log.Error("job panicked", "job", j.name(), "panic", panics.Value(v))
+			err = panics.Error(v)
 		}
 	}()
 	return work()

@@ -32,6 +32,8 @@ type Config struct {
 	// Owner names the replica, unique per start; Lease is how long a dead one keeps a job.
 	Owner string
 	Lease time.Duration
+	// Ran, if not nil, is told of each pass.
+	Ran func(*store.JobRun)
 }
 
 // Runner runs the jobs: by their schedules during [Runner.Run], and when asked to.
@@ -58,7 +60,7 @@ func New(cfg Config, s Settings, st Store, slots []SlotJob, c clock.Clock, m *te
 		reloaded: map[string]chan struct{}{}, started: map[string]time.Time{},
 	}
 	for _, slot := range slots {
-		r.jobs = append(r.jobs, &slotJob{SlotJob: slot})
+		r.jobs = append(r.jobs, &slotJob{SlotJob: slot, log: log})
 	}
 	r.jobs = append(r.jobs, idleStep(st), archiveStep(st), newExpire(st))
 	for _, j := range r.jobs {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/chatkeep/chatkeep/internal/panics"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -19,17 +22,19 @@ const (
 	reasonFailed = "failed"
 )
 
-// SlotJob shortens the contexts of slots, one by one.
+// SlotJob shortens the contexts of slots.
 type SlotJob struct {
 	Name string
 	// Off says why there is nothing to do as things are configured; empty: there is.
 	Off func() string
 	// Candidates returns a page of slots that may be due; see [store.Lifecycle].
 	Candidates func(ctx context.Context, after string, limit int) (slots []store.SlotSize, next string, err error)
-	// Do acts on a slot, or finds out what it would do. A reason says why the slot was
-	// left as it is; empty: it was changed. It returns when ctx ends.
-	Do func(ctx context.Context, slot store.SlotSize, dryRun bool) (reason string, err error)
-	// Workers bounds the slots that are worked on side by side.
+	// Do acts on at most Chunk slots, or finds out what it would do. The reason of each says
+	// why it was left as it is; empty: it was changed. After an error for several they are
+	// tried again one by one. It returns when ctx ends.
+	Do    func(ctx context.Context, slots []store.SlotSize, dryRun bool) (reasons []string, err error)
+	Chunk int
+	// Workers bounds the chunks that are worked on side by side.
 	Workers int
 }
 
@@ -37,6 +42,7 @@ type SlotJob struct {
 type slotJob struct {
 	SlotJob
 
+	log   *slog.Logger
 	mu    sync.Mutex
 	after string // the cursor of the first page that was not finished; "": all were
 	// left are the slots of that page that had their turn and stayed as they are.
@@ -115,7 +121,7 @@ func (j *slotJob) page(ctx, bounded context.Context, slots []store.SlotSize, t *
 	free := make(chan struct{}, max(j.Workers, 1))
 	var group sync.WaitGroup
 	defer group.Wait()
-	for _, slot := range slots {
+	for chunk := range slices.Chunk(slots, max(j.Chunk, 1)) {
 		select {
 		case <-bounded.Done():
 			return false
@@ -126,32 +132,49 @@ func (j *slotJob) page(ctx, bounded context.Context, slots []store.SlotSize, t *
 		}
 		group.Go(func() {
 			defer func() { <-free }()
-			reason, err := j.do(ctx, slot)
-			if err != nil || reason != "" {
-				j.leave(slot)
-			}
-			switch {
-			case err != nil:
-				t.skip(reasonFailed, 1)
-			case reason != "":
-				t.skip(reason, 1)
-			default:
-				t.change(1)
-			}
-			f.note(err)
+			j.work(ctx, chunk, t, f)
 		})
 	}
-	return true
+	group.Wait()
+	return ctx.Err() == nil && !f.tooMany() // or else the rest of a chunk was left
 }
 
-// do contains a panic to the slot.
-func (j *slotJob) do(ctx context.Context, slot store.SlotSize) (reason string, err error) {
+// work acts on a chunk and counts what became of it.
+func (j *slotJob) work(ctx context.Context, chunk []store.SlotSize, t *tally, f *failures) {
+	reasons, err := j.do(ctx, chunk)
+	switch {
+	case err != nil && len(chunk) > 1:
+		for i := range chunk {
+			if ctx.Err() != nil || f.tooMany() {
+				return
+			}
+			j.work(ctx, chunk[i:i+1], t, f)
+		}
+		return
+	case err != nil:
+		j.leave(chunk[0])
+		t.skip(reasonFailed, 1)
+	}
+	f.note(err)
+	for i, reason := range reasons {
+		if reason == "" {
+			t.change(1)
+			continue
+		}
+		j.leave(chunk[i])
+		t.skip(reason, 1)
+	}
+}
+
+// do contains a panic to the chunk.
+func (j *slotJob) do(ctx context.Context, chunk []store.SlotSize) (reasons []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
+			j.log.Error("job panicked", "job", j.name(), "panic", panics.Value(v))
+			reasons, err = nil, panics.Error(v)
 		}
 	}()
-	return j.Do(ctx, slot, false)
+	return j.Do(ctx, chunk, false)
 }
 
 func (j *slotJob) preview(ctx context.Context, _ *Settings, _ time.Time, t *tally) (some []string, more bool, err error) {
@@ -159,18 +182,18 @@ func (j *slotJob) preview(ctx context.Context, _ *Settings, _ time.Time, t *tall
 	if err != nil {
 		return nil, false, err
 	}
-	for _, slot := range slots {
-		reason, err := j.Do(ctx, slot, true)
+	for i := range slots {
+		reasons, err := j.Do(ctx, slots[i:i+1], true)
 		switch {
 		case err != nil:
 			return some, true, err
-		case reason != "":
-			t.skip(reason, 1)
+		case reasons[0] != "":
+			t.skip(reasons[0], 1)
 			continue
 		}
 		t.change(1)
 		if len(some) < shown {
-			some = append(some, slot.SessionKey)
+			some = append(some, slots[i].SessionKey)
 		}
 	}
 	return some, next != "", nil
@@ -188,7 +211,9 @@ func (f *failures) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
-		f.inRow = 0
+		if f.inRow < maxFailures { // or else it is over
+			f.inRow = 0
+		}
 		return
 	}
 	f.count++

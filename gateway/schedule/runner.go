@@ -54,6 +54,8 @@ type Work interface {
 	Started()
 	// Decide says what follows from a run that ended; see [store.Tasks].SettleRun.
 	Decide(run *models.TaskRun) func(*models.Task) store.Verdict
+	// Ran is told of a run that was started, or settled.
+	Ran(run *models.TaskRun)
 	// Settled is told that notices may wait to be sent.
 	Settled()
 	// Forget erases what a forgotten run left behind.
@@ -203,7 +205,10 @@ func (r *Runner) fire(ctx context.Context, task *models.Task, now time.Time) err
 			return r.setAside(ctx, task, err)
 		}
 	}
-	_, err = r.store.Fire(ctx, f)
+	fired, err := r.store.Fire(ctx, f)
+	if err == nil && fired.Fired && fired.Run != nil {
+		r.work.Ran(fired.Run)
+	}
 	return err
 }
 
@@ -233,11 +238,15 @@ func (r *Runner) Settle(ctx context.Context) bool {
 		return false
 	}
 	for _, run := range ended {
-		if _, err := r.store.SettleRun(bounded, run, r.work.Decide(run)); err != nil {
+		settled, err := r.store.SettleRun(bounded, run, r.work.Decide(run))
+		if err != nil {
 			if ctx.Err() == nil {
 				r.log.Error("run could not be settled", "task", run.TaskID, "run", run.ID, "error", err)
 			}
 			return false
+		}
+		if settled {
+			r.work.Ran(run)
 		}
 	}
 	if len(ended) > 0 {

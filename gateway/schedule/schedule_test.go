@@ -74,6 +74,8 @@ type work struct{}
 func (work) Started() {}
 func (work) Settled() {}
 
+func (work) Ran(*models.TaskRun) {}
+
 func (work) Forget(context.Context, *models.TaskRun) error { return nil }
 
 func (work) Decide(*models.TaskRun) func(*models.Task) store.Verdict {
