@@ -61,7 +61,7 @@ func serve(t *testing.T) (*client, store.Store) {
 		}
 	})
 	api := httpapi.New(httpapi.Config{MaxBody: 64 << 10, Accounts: []httpapi.Account{{Name: "default"}}}, httpapi.Deps{
-		Chats: chats{g, st}, Sessions: st, Control: g, Contexts: g, Slots: g, Notebooks: g,
+		Chats: chats{g, st}, Sessions: st, Control: g, Contexts: g, Slots: g, Notebooks: g, Live: g.Live(),
 	}, clock.Real(), log)
 	server := httptest.NewServer(api.All())
 	t.Cleanup(server.Close)
