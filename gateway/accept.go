@@ -197,7 +197,7 @@ func (a *acceptance) request(ctx context.Context) (*store.AcceptRequest, error) 
 	if row.Payload, err = env.encode(); err != nil {
 		return nil, err
 	}
-	fingerprint := sha256.Sum256([]byte(m.Text + "\x00" + a.in.Slot))
+	fingerprint := sha256.Sum256([]byte(m.Text))
 	return &store.AcceptRequest{
 		Inbound: row, DedupKeys: a.dedupKeys(row.SessionKey), Fingerprint: fingerprint[:],
 		RunAgain: a.in.RunAgain, Delay: a.delay, Aliases: aliases,

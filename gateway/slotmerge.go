@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/internal/tokens"
@@ -19,8 +20,8 @@ type MergeStrategy string
 const (
 	// MergeMessages adds the messages that the slot got since it was derived, or last merged.
 	MergeMessages MergeStrategy = "messages"
-	// MergeSummary adds a summary of these as one system message: the slot's override,
-	// or one that a model writes.
+	// MergeSummary adds a summary of these as one system message: the slot's override, each
+	// time it is asked for, or one that a model writes.
 	MergeSummary MergeStrategy = "summary"
 )
 
@@ -88,7 +89,11 @@ func (g *Gateway) mergeSummary(ctx context.Context, key, from, into string, c *C
 	if source.Focused != nil && source.Focused.SummaryOverride != "" {
 		return func(s slot.Slots) error {
 			c.Changed = 1
-			return s.Tx.Append(into, []*models.SessionMessage{g.systemMessage(source.Focused.SummaryOverride)}, g.now())
+			err := s.Tx.Append(into, []*models.SessionMessage{g.systemMessage(source.Focused.SummaryOverride)}, g.now())
+			if err != nil || source.Source.Kind == models.SlotStatic {
+				return err
+			}
+			return s.Tx.MarkMerged(from, math.MaxInt64) // it stands for all that the slot holds
 		}, nil
 	}
 	s := g.settings.Load()

@@ -24,6 +24,7 @@ func TestRepeatOfAnAnswered(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	w.work(obj{"userId": "lin", "text": "other", "messageId": "m1"}).want(http.StatusConflict, models.CodeConflict)
+	w.work(obj{"userId": "lin", "text": "hello", "slot": "default", "messageId": "m1"}).ok().content("hello") // only the text tells
 	w.do(request{method: http.MethodPost, path: "/v1/chat", body: body, header: map[string]string{"Idempotency-Key": "m2"}}).want(http.StatusBadRequest, models.CodeInvalidRequest)
 	w.work(obj{"userId": "max", "text": "mine", "messageId": "m1"}).content("mine") // ids count per session
 	w.chat(obj{"userId": "lin", "text": "there", "messageId": "m1"}).content("there")

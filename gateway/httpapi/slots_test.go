@@ -250,10 +250,14 @@ func TestMergeSlots(t *testing.T) {
 	if got := merge("default", "summary").ok(); got.get("changed") != 0.0 { // nothing is new
 		t.Errorf("merged %s", got.body)
 	}
+	w.chat(obj{"userId": "lin", "text": "new", "slot": "side"}).ok()
 	w.admin(http.MethodPatch, slots+"/side", obj{"focused": obj{"summaryOverride": "An aside."}}).ok()
 	merge("default", "summary").ok()
 	if got := w.holds(path, "default"); len(got) != 7 || got[6] != "An aside." {
 		t.Errorf("default holds %q", got)
+	}
+	if got := merge("default", "messages").ok(); got.get("changed") != 0.0 { // the override stands for them
+		t.Errorf("merged after their summary %s", got.body)
 	}
 	w.admin(http.MethodPatch, slots+"/default", obj{"mode": "readonly"}).ok()
 	w.chat(obj{"userId": "lin", "text": "more", "slot": "side"}).ok()

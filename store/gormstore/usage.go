@@ -123,11 +123,10 @@ func addTotals(t *tx, entries []store.UsageEntry) error {
 
 // costRow is a message whose turn is not counted yet.
 type costRow struct {
-	ID         string
-	Seq        int64
-	Costs      sql.NullString
-	SessionKey sql.NullString
-	DeletedSeq sql.NullInt64
+	ID    string
+	Sid   []byte
+	Seq   int64
+	Costs sql.NullString
 }
 
 // SumUsage adds what turns cost to the totals, once: the transaction that counts a
@@ -137,19 +136,21 @@ func (s *Store) SumUsage(ctx context.Context, batch int) (int, error) {
 	counted := 0
 	err := s.write(ctx, "sum usage", func(t *tx) error {
 		var rows []costRow
-		if _, err := t.find(&rows, `SELECT id, seq, costs, (SELECT session_key FROM lanes l WHERE l.sid = inbound.sid) AS session_key,
-				(SELECT deleted_seq FROM lanes l WHERE l.sid = inbound.sid) AS deleted_seq
-			FROM inbound WHERE costs_at > 0 ORDER BY costs_at LIMIT ? {lock}`, batch); err != nil {
+		if _, err := t.find(&rows, "SELECT id, sid, seq, costs FROM inbound WHERE costs_at > 0 ORDER BY costs_at LIMIT ? {lock}", batch); err != nil {
 			return err
 		}
 		if counted = len(rows); counted == 0 {
 			return nil
 		}
+		sessions, err := costSessions(t, rows)
+		if err != nil {
+			return err
+		}
 		var entries []store.UsageEntry
 		ids := make([]any, len(rows))
 		for i, r := range rows {
 			ids[i] = r.ID
-			some, err := r.entries()
+			some, err := r.entries(sessions[string(r.Sid)])
 			if err != nil {
 				return err
 			}
@@ -158,21 +159,39 @@ func (s *Store) SumUsage(ctx context.Context, batch int) (int, error) {
 		if err := addTotals(t, entries); err != nil {
 			return err
 		}
-		_, err := t.exec("UPDATE inbound SET costs = NULL, costs_at = NULL WHERE id IN "+values(1, len(ids)), ids...)
+		_, err = t.exec("UPDATE inbound SET costs = NULL, costs_at = NULL WHERE id IN "+values(1, len(ids)), ids...)
 		return err
 	})
 	return counted, err
 }
 
-func (r *costRow) entries() ([]store.UsageEntry, error) {
+// costSessions are the sessions of messages, by sid. A statement of its own, after the
+// messages are locked: one that waited for a move would not see the session's new lane.
+func costSessions(t *tx, rows []costRow) (map[string]laneRow, error) {
+	sids := make([]any, 0, len(rows))
+	for _, r := range rows {
+		sids = append(sids, r.Sid)
+	}
+	var lanes []laneRow
+	if _, err := t.find(&lanes, "SELECT sid, session_key, deleted_seq FROM lanes WHERE sid IN "+values(1, len(sids)), sids...); err != nil {
+		return nil, err
+	}
+	sessions := make(map[string]laneRow, len(lanes))
+	for _, l := range lanes {
+		sessions[string(l.Sid)] = l
+	}
+	return sessions, nil
+}
+
+func (r *costRow) entries(session laneRow) ([]store.UsageEntry, error) {
 	var out []store.UsageEntry
 	for line := range strings.Lines(r.Costs.String) {
 		var e store.UsageEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			return nil, fmt.Errorf("costs of message %s: %w", r.ID, err)
 		}
-		if r.Seq > r.DeletedSeq.Int64 { // of a deleted session not even the key is kept
-			e.SessionKey = r.SessionKey.String
+		if r.Seq > session.DeletedSeq { // of a deleted session not even the key is kept
+			e.SessionKey = session.SessionKey
 		}
 		out = append(out, e)
 	}

@@ -325,7 +325,8 @@ func (m *model) Reset(t *rapid.T) {
 	m.stop()
 }
 
-// Restore undoes the latest reset of a slot that is still empty.
+// Restore undoes the latest reset of a slot that is still empty, and stops all that is
+// pending: it was to be answered from the other context.
 func (m *model) Restore(t *rapid.T) {
 	m.skipUnless(t, m.exists && len(m.slots[m.current].messages) == 0)
 	s := m.slots[m.current]
@@ -334,8 +335,11 @@ func (m *model) Restore(t *rapid.T) {
 	if len(s.aside) == 0 {
 		want = store.ErrNotFound
 	}
-	if m.change(want, func(tx store.SessionTx) error { return tx.Restore(m.current, 0, m.f.now) }) {
+	if m.change(want, func(tx store.SessionTx) error {
+		return errors.Join(m.finishAll(tx), tx.Restore(m.current, 0, m.f.now))
+	}) {
 		s.messages, s.turns, s.aside = s.aside[len(s.aside)-1], nil, nil
+		m.stop()
 	}
 }
 
