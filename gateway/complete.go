@@ -14,7 +14,8 @@ import (
 )
 
 // Complete asks an agent without a session: nothing is stored, and the end of ctx
-// cancels it. The agent's system prompt comes first unless the caller sent one.
+// cancels it. The agent's system prompt comes first unless the caller sent one. What
+// cannot fit the agent's window is refused before the model is asked: [agents.Overflow].
 func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*models.SessionMessage, stream bool, emit func(agents.Event)) (*agents.Response, error) {
 	s := g.settings.Load()
 	agent, ok := s.Agents[agentID]
@@ -31,6 +32,9 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 	}
 	if err := g.checkAgentBudget(ctx, s, agentID); err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
+	}
+	if free := agent.ContextWindow - answerRoom(&agent); agent.ContextWindow > 0 && tokensOf(messages) > free {
+		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Overflow, Err: fmt.Errorf("the messages are more than %d tokens", free)})
 	}
 	bounded, cancel := withTurnTimeout(ctx, agent.Timeout)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/chatkeep/chatkeep/agents/agenttest"
+	"github.com/chatkeep/chatkeep/models"
 )
 
 // stock returns OpenAI's own client, pointed at the gateway.
@@ -27,9 +28,9 @@ func ask(model string, messages ...openai.ChatCompletionMessageParamUnion) opena
 func TestStockClientWithoutAChat(t *testing.T) {
 	w := newWorld(t, options{})
 	client := w.stock()
-	models, err := client.Models.List(t.Context())
-	if err != nil || len(models.Data) != 4 || models.Data[0].ID != "assistant" {
-		t.Fatalf("models: %v, %v", models, err)
+	list, err := client.Models.List(t.Context())
+	if err != nil || len(list.Data) != 4 || list.Data[0].ID != "assistant" {
+		t.Fatalf("models: %v, %v", list, err)
 	}
 	w.model.Script(agenttest.Reply{Text: "hi", PromptTokens: 7, CompletionTokens: 3})
 	got, err := client.Chat.Completions.New(t.Context(), ask("model", openai.UserMessage("one"), openai.AssistantMessage("1"), openai.UserMessage("two")))
@@ -128,6 +129,19 @@ func TestStockClientErrors(t *testing.T) {
 	if stream.Err() == nil {
 		t.Error("a cut answer ends a stream without an error")
 	}
+}
+
+func TestStatelessMessagesThatCannotFit(t *testing.T) {
+	w := newWorld(t, options{})
+	send := func(text string) *answer {
+		body := obj{"model": "tiny", "messages": []obj{{"role": "user", "content": text}}}
+		return w.do(request{method: http.MethodPost, path: "/v1/chat/completions", token: "work-token", body: body})
+	}
+	send(strings.Repeat("word ", 400)).want(http.StatusRequestEntityTooLarge, models.CodeTooLarge)
+	if n := len(w.model.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	send("short").ok()
 }
 
 func TestStatelessClientThatGoesAwayCancels(t *testing.T) {
