@@ -111,7 +111,7 @@ func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, e
 	})
 }
 
-// Restore brings back what the latest reset of the current slot set aside.
+// Restore brings back what the latest reset set aside, in the slot that was reset.
 func (g *Gateway) Restore(ctx context.Context, key string, dryRun bool) (Change, error) {
 	return g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		if _, err := tx.Session(); err != nil {
@@ -126,7 +126,7 @@ func (g *Gateway) Restore(ctx context.Context, key string, dryRun bool) (Change,
 			return nil, err
 		}
 		c.Changed = 1
-		err = tx.Restore(tx.CurrentSlot(), observed, g.now())
+		err = tx.Restore("", observed, g.now())
 		if errors.Is(err, store.ErrNotFound) {
 			err = fmt.Errorf("%w: no reset to bring back", store.ErrConflict)
 		}

@@ -87,8 +87,9 @@ type SessionTx interface {
 	// Talk that was observed belongs to the old context up to and including the place
 	// observed, which is one in the lane that the session's turns read it from.
 	Reset(slot string, observed int64, now time.Time) error
-	// Restore brings back what the latest reset of a slot set aside; [ErrNotFound] if nothing
-	// was. For observed see Reset; as with it, a running turn can no longer commit.
+	// Restore brings back what the latest reset of a slot set aside, or with no slot that of
+	// whichever was reset last; [ErrNotFound] if nothing was. For observed see Reset; as
+	// with it, a running turn can no longer commit.
 	Restore(slot string, observed int64, now time.Time) error
 	// Delete makes the session and all that belongs to it unreadable; pending messages
 	// become superseded and unsent deliveries failed.

@@ -106,6 +106,22 @@ func TestArchiveAndRestore(t *testing.T) {
 	}
 }
 
+// The slot that was reset last need not be the current one.
+func TestRestoreOfTheLatestReset(t *testing.T) {
+	w := newWorld(t, options{})
+	say := func(text string) *answer { return w.chat(obj{"userId": "ann", "text": text}).ok() }
+	path := say("one").session()
+	for _, text := range []string{"/reset", "two", "/new side", "aside", "/reset", "/slot switch default"} {
+		say(text)
+	}
+	w.admin(http.MethodPost, path+"/restore?reset=latest", nil).ok()
+	same(t, "default", w.holds(path, "default"), "two", "two")
+	same(t, "side", w.holds(path, "side"), "aside", "aside")
+	w.admin(http.MethodDelete, path+"/slots/side", nil).ok()
+	w.admin(http.MethodPost, path+"/restore?reset=latest", nil).ok()
+	same(t, "default", w.holds(path, "default"), "one", "one")
+}
+
 func num(a *answer, path ...any) int {
 	a.t.Helper()
 	n, _ := a.get(path...).(float64)

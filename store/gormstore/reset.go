@@ -42,19 +42,25 @@ func (x *sessionTx) Reset(slot string, observed int64, now time.Time) error {
 // Restore exchanges the slot's context for the one that was set aside last; what
 // was written since is set aside in turn.
 func (x *sessionTx) Restore(slot string, observed int64, now time.Time) error {
-	var old resetRow
-	n, err := x.tx.find(&old, "SELECT "+resetColumns+" FROM resets WHERE sid = ? AND slot = ? ORDER BY place DESC LIMIT 1",
-		x.lane.Sid, slot)
+	of, args := "sid = ? AND slot = ?", []any{x.lane.Sid, slot}
+	if slot == "" {
+		of, args = "sid = ?", args[:1]
+	}
+	var old struct {
+		Aside resetRow `gorm:"embedded"`
+		Slot  string
+	}
+	n, err := x.tx.find(&old, "SELECT "+resetColumns+", slot FROM resets WHERE "+of+" ORDER BY place DESC LIMIT 1", args...)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return fmt.Errorf("nothing was set aside: %w", store.ErrNotFound)
 	}
-	if _, err := x.tx.exec("DELETE FROM resets WHERE context_id = ?", old.ContextID); err != nil {
+	if _, err := x.tx.exec("DELETE FROM resets WHERE context_id = ?", old.Aside.ContextID); err != nil {
 		return err
 	}
-	return x.exchange(slot, old, observed, now)
+	return x.exchange(old.Slot, old.Aside, observed, now)
 }
 
 func (x *sessionTx) exchange(slot string, to resetRow, observed int64, now time.Time) error {
