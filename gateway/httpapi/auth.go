@@ -42,8 +42,12 @@ func (s *Server) requireAdmin(c *gin.Context) {
 	if s.isAdmin(token) {
 		return
 	}
-	if s.cfg.AdminToken != "" || given {
+	if s.cfg.AdminToken != "" {
 		s.fail(c, unauthorized("the admin token is needed"))
+		return
+	}
+	if given {
+		s.fail(c, unauthorized("no admin token is configured: leave it out on this machine, or set server.adminToken"))
 		return
 	}
 	if why := notFromThisMachine(c); why != "" {

@@ -19,6 +19,9 @@ import (
 // markup is what a page that trusts texts would run.
 const markup = `<img src="x" class="planted" onerror="window.hit=1"><script>window.hit=1</script>"><svg class="planted" onload="window.hit=1">`
 
+// oddArguments are not what JavaScript makes of them, nor what they look like.
+const oddArguments = `{"order":"A-1001","amount":12345678901234567890,"to":"lin\u202eytnuom","note":"\u9000\u6b3e"}`
+
 // operated is a gateway with something in every view, and markup wherever somebody can
 // write.
 type operated struct {
@@ -34,6 +37,8 @@ func newOperated(t *testing.T) *operated {
 	o.model.Otherwise(func(r *agenttest.ChatRequest) agenttest.Reply {
 		last := r.Messages[len(r.Messages)-1].Text()
 		switch {
+		case last == "call oddly":
+			return agenttest.Call(agenttest.ReplyCall{ID: "c2", Name: "refund", Arguments: oddArguments})
 		case strings.HasPrefix(last, "call "):
 			return agenttest.Call(agenttest.ReplyCall{ID: "c1", Name: "refund", Arguments: fmt.Sprintf(`{"order":"A-1000","note":%q}`, markup)})
 		case strings.HasPrefix(r.Messages[0].Text(), "You condense"):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/chatkeep/chatkeep/internal/testbrowser"
@@ -180,8 +181,8 @@ func (b *tab) confirm(label, subject, would string) {
 	b.press(label)
 }
 
-// hold keeps back the answer to the next request of a kind, whatever is aborted, until the
-// function that it returns is called.
+// hold keeps back the answer to the next request of a kind, which is made at once whatever
+// is aborted, until the function that it returns is called.
 func (b *tab) hold(method, part string) (release func()) {
 	b.t.Helper()
 	evaluate[bool](b, fmt.Sprintf(`(() => {
@@ -190,7 +191,15 @@ func (b *tab) hold(method, part string) (release func()) {
 		window.fetch = (url, options) => {
 			if (options.method !== %q || !String(url).includes(%q)) return plain(url, options);
 			window.fetch = plain;
-			return new Promise((resolve) => { window.held = async () => resolve(await plain(url, { ...options, signal: null })); });
+			const answer = plain(url, { ...options, signal: null });
+			return new Promise((resolve) => {
+				window.held = async () => {
+					const whole = await answer;
+					const text = await whole.text();
+					resolve({ ok: whole.ok, status: whole.status, headers: whole.headers, text: async () => text, json: async () => JSON.parse(text) });
+					await new Promise((read) => setTimeout(read)); // by then all that waited for it has run
+				};
+			});
 		};
 		return true;
 	})()`, method, part))
@@ -199,7 +208,6 @@ func (b *tab) hold(method, part string) (release func()) {
 		b.wait("it was asked for", `window.held`)
 		evaluate[bool](b, `window.held().then(() => { window.held = null; }) && true`)
 		b.wait("the answer came", `window.held === null`)
-		b.settled()
 	}
 }
 
@@ -244,4 +252,13 @@ func (b *tab) picture(name string) {
 	if err != nil {
 		b.t.Error(err)
 	}
+}
+
+// beforePages runs a script in each page before its own.
+func (b *tab) beforePages(js string) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: js})
+		return err
+	}))
 }

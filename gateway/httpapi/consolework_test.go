@@ -183,6 +183,20 @@ func (o *operated) operateSlots(b *tab, view string) {
 	b.said("The slot is made.")
 	b.press("Switch to it", "side")
 	b.said("The slot side is the current one.")
+	b.press("Change", "side")
+	b.fill("mode", "focused")
+	b.fill("recent", "3")
+	b.fill("summary", "two\nlines")
+	b.fill("budget", "auto")
+	b.press("Save")
+	b.said("Saved.")
+	b.press("Change", "side")
+	evaluate[bool](b, `document.querySelector("dialog[open] [name=compact]").click() === undefined`)
+	b.press("Save") // all else stays
+	b.said("Saved.")
+	if got := o.admin(http.MethodGet, o.path+"/slots", nil).ok(); !strings.Contains(string(got.body), `"focused":{"keepSystem":true,"recentMessages":3,"summaryOverride":"two\nlines"},"source":{"kind":"new","parentId":"","strategy":""},"budget":{"auto":true`) || !strings.Contains(string(got.body), `"compact":false`) {
+		o.t.Errorf("%s", got.body)
+	}
 	b.press("Derive", "default")
 	b.fill("id", "copy")
 	b.press("Derive")
@@ -269,35 +283,6 @@ func (o *operated) operateQueues(b *tab) {
 	eventually(o.t, "it is sent", func() bool { return strings.Contains(strings.Join(o.channel.texts(), "\n"), "The build is green.") })
 }
 
-func (o *operated) operateTasks(b *tab) {
-	o.t.Helper()
-	b.view("tasks")
-	b.press("New task")
-	b.fill("id", "tidy")
-	b.fill("schedule", "@every 1h")
-	b.fill("prompt", "Tidy up.")
-	b.picture("task-form")
-	b.press("Create")
-	b.said("The task is scheduled.")
-	b.press("Pause", "tidy")
-	b.said("The task is paused.")
-	b.press("Resume", "tidy")
-	b.said("The task goes on.")
-	b.press("tidy")
-	b.wait("the five next times", `document.querySelectorAll(".times li").length === 5`)
-	b.sees("It has not run yet.")
-	b.press("Run now")
-	b.said("The task runs.")
-	b.wait("the run", `document.querySelector("table .badge")`)
-	b.press("Delete")
-	b.press("Delete")
-	b.said("The task is deleted.")
-	b.sees("standup")
-	if n := len(o.admin(http.MethodGet, "/tasks", nil).ok().items()); n != 1 {
-		o.t.Errorf("%d tasks", n)
-	}
-}
-
 func (o *operated) decide(b *tab) {
 	o.t.Helper()
 	b.view("access")
@@ -340,6 +325,19 @@ func (o *operated) comeLate(b *tab) {
 	if shown := evaluate[string](b, `document.querySelector("main").innerText`); !strings.HasPrefix(shown, "Agents") || strings.Contains(shown, "Last activity") {
 		o.t.Errorf("the late answer is shown: %s", shown)
 	}
+
+	// Of two questions the later one is shown, whichever answer comes first.
+	b.view("tasks")
+	release = b.hold("GET", "/tasks?")
+	b.press("Refresh")
+	b.press("Pause", "standup")
+	paused := `[...document.querySelectorAll("tr")].some((r) => r.textContent.includes("Resume"))`
+	b.wait("the later answer", paused)
+	release()
+	if !evaluate[bool](b, paused) {
+		o.t.Error("the earlier answer took the place of the later one")
+	}
+	b.said("The task is paused.")
 
 	b.view("push")
 	b.fill("id", "c-9")
@@ -410,6 +408,7 @@ func (o *operated) endSession(b *tab, view string) {
 	b.said("Done: ")
 	b.wait("the list", `location.hash === "#/sessions"`)
 	b.settled()
+	o.importSession(b)
 	b.view(view)
 	b.sees("session_not_found · request ")
 	evaluate[bool](b, `sessionStorage.setItem("chatkeep.token", "expired") === undefined`)

@@ -33,7 +33,6 @@ type events struct {
 func (s *Server) startEvents(c *gin.Context) *events {
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx holds streams back otherwise
 	c.Writer.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithCancel(c.Request.Context())

@@ -40,7 +40,10 @@ type document struct {
 
 func (d document) Write(p []byte) (int, error) {
 	if !d.to.Written() {
-		d.to.Header().Set("Content-Type", d.contentType)
+		h := d.to.Header()
+		h.Set("Content-Type", d.contentType)
+		// A page that is opened in a browser must not be one of the console's origin.
+		h.Set("Content-Security-Policy", "sandbox")
 	}
 	return d.to.Write(p)
 }

@@ -22,6 +22,9 @@ func TestExport(t *testing.T) {
 		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), want[0]) || !strings.Contains(string(got.body), want[1]) {
 			t.Errorf("%q: %d %s: %s", format, got.status, got.header.Get("Content-Type"), got.body)
 		}
+		if caching, policy := got.header.Get("Cache-Control"), got.header.Get("Content-Security-Policy"); caching != "no-store" || policy != "sandbox" {
+			t.Errorf("%q: Cache-Control %q, Content-Security-Policy %q", format, caching, policy)
+		}
 	}
 	w.admin(http.MethodGet, path+"?format=pdf", nil).want(http.StatusBadRequest, models.CodeInvalidRequest)
 	w.admin(http.MethodGet, path+"?slot=none", nil).want(http.StatusNotFound, models.CodeSlotNotFound)

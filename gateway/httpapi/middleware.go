@@ -30,6 +30,7 @@ func (s *Server) identify(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set(requestIDHeader, id)
 	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store") // what people said stays in no browser's or proxy's cache
 	if parent := c.GetHeader(tracing.Header); parent != "" {
 		c.Request = c.Request.WithContext(tracing.Continue(c.Request.Context(), parent))
 	}

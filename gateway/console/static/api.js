@@ -1,9 +1,9 @@
 // The admin API. Its address is relative, so that a proxy may serve it below any path.
 
 import { t } from "./i18n.js";
+import { kept } from "./storage.js";
 
 const base = new URL("../admin/v1/", document.baseURI);
-const stored = "chatkeep.token";
 
 // How long to wait, in milliseconds: a change may wait for a model.
 const readTimeout = 60_000;
@@ -18,11 +18,7 @@ export class ApiError extends Error {
 }
 
 // The token lives as long as the browser's tab.
-export const token = {
-  get: () => sessionStorage.getItem(stored) ?? "",
-  set: (value) => sessionStorage.setItem(stored, value),
-  clear: () => sessionStorage.removeItem(stored),
-};
+export const token = kept("sessionStorage", "chatkeep.token");
 
 let refused = () => {};
 
@@ -45,31 +41,38 @@ export function ofSession(key) {
   return { get: below(get), post: below(post), put: below(put), patch: below(patch), remove: below(remove), fetch: below((path, options) => call("GET", path, options)) };
 }
 
+// json asks, and reads the answer; parse reads JSON otherwise than the browser does.
 async function json(method, path, options) {
   const response = await call(method, path, options);
   if (response.status === 204) return null;
   const type = response.headers.get("Content-Type") ?? "";
-  return whole(() => (type.startsWith("application/json") ? response.json() : response.text()));
+  const text = await whole(() => response.text());
+  if (!type.startsWith("application/json")) return text;
+  return whole(() => (options?.parse ?? JSON.parse)(text));
 }
 
 // call returns the response; every other than success is thrown as an [ApiError]. With
 // endless it may take for ever.
 export async function call(method, path, { query = {}, body, text, headers: more = {}, signal, endless = false } = {}) {
+  if (path.split("/").some((step) => step === "." || step === "..")) { // which a browser takes for another address
+    throw new ApiError(0, { code: "invalid_request", message: t("A browser cannot ask for what is called . or .. alone; use another client of the admin API.") });
+  }
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) {
     if (value !== "" && value !== null && value !== undefined) url.searchParams.set(name, value);
   }
   const headers = { ...more };
-  if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
+  const sent = token.get();
+  if (sent) headers.Authorization = `Bearer ${sent}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (text !== undefined) headers["Content-Type"] = "text/markdown; charset=utf-8";
+  if (text !== undefined) headers["Content-Type"] = "text/plain; charset=utf-8";
   const ends = [signal, !endless && AbortSignal.timeout(method === "GET" ? readTimeout : changeTimeout)].filter(Boolean);
   const response = await whole(() =>
     fetch(url, { method, headers, body: body === undefined ? text : JSON.stringify(body), signal: AbortSignal.any(ends), cache: "no-store", credentials: "omit" }),
   );
   if (response.ok) return response;
   const error = await problem(response);
-  if (response.status === 401) refused(error);
+  if (response.status === 401 && sent === token.get()) refused(error); // not of somebody who has logged in again since
   throw error;
 }
 

@@ -2,9 +2,10 @@
 
 import { once } from "./action.js";
 import { freshId, h } from "./dom.js";
+import { focusTop } from "./focus.js";
 import { values } from "./form.js";
 import { t } from "./i18n.js";
-import { explain } from "./notice.js";
+import { complain, explain } from "./notice.js";
 
 // closeDialogs closes what is open, as its view is gone.
 export function closeDialogs() {
@@ -21,12 +22,21 @@ export function openDialog({ title, subject, body = [], label, danger = false, s
   const cancel = h("button", { type: "button", onclick: () => dialog.close() }, t("Cancel"));
   const form = h("form", { onsubmit: onSubmit }, h("h2", { id }, title), subject && h("p", { class: "subject" }, subject), body, wrong,
     h("div", { class: "buttons" }, cancel, confirm));
-  const dialog = h("dialog", { "aria-labelledby": id, onclose: () => dialog.remove() }, form);
+  const dialog = h("dialog", { "aria-labelledby": id, onclose: closed }, form);
   const gone = new AbortController();
-  dialog.addEventListener("close", () => gone.abort());
 
+  function closed() {
+    dialog.remove();
+    gone.abort();
+    // Whatever had opened it may be gone.
+    if (document.activeElement === document.body) focusTop(document.querySelector("main"));
+  }
   function fail(error) {
     if (error.name === "AbortError") return;
+    if (!dialog.open) {
+      complain(error);
+      return;
+    }
     wrong.replaceChildren(...explain(error).filter(Boolean));
     wrong.hidden = false;
   }
@@ -42,7 +52,7 @@ export function openDialog({ title, subject, body = [], label, danger = false, s
   document.body.append(dialog);
   dialog.showModal();
   if (danger) cancel.focus();
-  return { fail, ready: () => { confirm.disabled = false; }, signal: gone.signal };
+  return { fail, ready: () => { confirm.disabled = false; }, signal: gone.signal, values: () => values(form) };
 }
 
 // destroy shows what an action would do before it can be confirmed. dry returns the text
@@ -51,12 +61,12 @@ export async function destroy({ title, subject, body = [], label, dry, submit })
   const outcome = h("div", { class: "outcome", "aria-live": "polite" }, t("Looking at what would change…"));
   const dialog = openDialog({ title, subject, body: [body, outcome], label, danger: true, submit, waits: true });
   try {
-    const { shown, possible } = await dry(dialog.signal);
+    const { shown, possible } = await dry();
     outcome.replaceChildren(...[shown].flat());
     if (possible) dialog.ready();
   } catch (error) {
     outcome.replaceChildren();
-    dialog.fail(error);
+    if (!dialog.signal.aborted) dialog.fail(error);
   }
 }
 

@@ -35,8 +35,26 @@ export function values(form) {
   return out;
 }
 
-// filters is a form whose values become the parameters of the view.
+// shownFor shows fields with some values of a control only, and returns them: each of the
+// parts is those values, then the fields. What is not shown is neither checked nor sent.
+export function shownFor(control, ...parts) {
+  function show() {
+    for (const [wanted, ...fields] of parts) {
+      for (const node of fields) {
+        node.hidden = !wanted.includes(control.value);
+        for (const inner of node.querySelectorAll("input, select, textarea")) inner.disabled = node.hidden;
+      }
+    }
+  }
+  control.addEventListener("change", show);
+  show();
+  return parts.flatMap(([, ...fields]) => fields);
+}
+
+// filters is a form whose values become the parameters of the view: each at once but dates,
+// which are whole several times while somebody types.
 export function filters(changed, ...fields) {
-  const form = h("form", { class: "filters", onsubmit: (e) => { e.preventDefault(); changed(values(form)); }, onchange: () => changed(values(form)) }, fields);
+  const apply = () => changed(values(form));
+  const form = h("form", { class: "filters", onsubmit: (e) => { e.preventDefault(); apply(); }, onchange: (e) => e.target.type !== "date" && apply() }, fields);
   return form;
 }

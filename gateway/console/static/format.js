@@ -49,11 +49,5 @@ export function bytes(n) {
   return n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / (1 << 20)).toFixed(1)} MiB`;
 }
 
-// json indents a JSON text, if it is one.
-export function json(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}
+// start is the beginning of a text, of n characters at most.
+export const start = (text, n) => (text.length <= n ? text : `${text.slice(0, n).replace(/[\ud800-\udbff]$/, "")}…`);

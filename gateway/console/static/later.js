@@ -1,6 +1,7 @@
 // Parts of a view that arrive later: loading, then there, or an error with another try.
 
 import { h } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { t } from "./i18n.js";
 import { explain } from "./notice.js";
 
@@ -10,6 +11,7 @@ import { explain } from "./notice.js";
 export function later(view, fetch, show, title) {
   const node = h("div", { class: "later" });
   const head = () => (title ? [h("h1", { tabindex: -1 }, title)] : []);
+  const put = (nodes) => keepFocus(node, () => node.replaceChildren(...nodes));
   let latest = 0;
   async function load() {
     const mine = ++latest;
@@ -18,9 +20,9 @@ export function later(view, fetch, show, title) {
     if (!node.hasChildNodes()) node.append(...head(), h("p", { class: "quietly" }, t("Loading…")));
     try {
       const data = await fetch(view.signal);
-      if (!stale()) node.replaceChildren(...[show(data)].flat());
+      if (!stale()) put([show(data)].flat());
     } catch (error) {
-      if (!stale()) node.replaceChildren(...head(), trouble(error, load));
+      if (!stale()) put([...head(), trouble(error, load)]);
     }
     if (!stale()) node.removeAttribute("aria-busy");
   }

@@ -8,11 +8,12 @@ import { t } from "./i18n.js";
 import { languageSwitch } from "./language.js";
 import { explain } from "./notice.js";
 
-// login returns the page; reason is the error that led to it, if one did.
-export function login(reason, enter) {
+// login returns the page; reason is the error that led to it, if one did, and hint what
+// the gateway says of those who come without a token.
+export function login(reason, enter, hint) {
   const wrong = h("div", { class: "trouble", role: "alert", hidden: true });
   const submit = h("button", { class: "primary" }, t("Log in"));
-  const control = h("input", { name: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false", pattern: "\\s*[!-~]+\\s*" });
+  const control = h("input", { name: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false", pattern: "\\s*[!-~]+\\s*", title: t("Visible characters of ASCII, without blanks") });
   const form = h("form", { onsubmit: onSubmit },
     field(t("Admin token"), control, t("server.adminToken of the configuration. It is kept until this tab is closed.")), submit);
 
@@ -34,5 +35,5 @@ export function login(reason, enter) {
     });
   }
   if (reason) show(reason);
-  return h("main", { class: "login" }, h("h1", {}, "chatkeep"), wrong, form, languageSwitch());
+  return h("main", { class: "login" }, h("h1", {}, "chatkeep"), wrong, hint && hint !== reason?.message && h("p", { class: "fine" }, hint), form, languageSwitch());
 }

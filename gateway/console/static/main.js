@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { language, t } from "./i18n.js";
 import { trouble } from "./later.js";
 import { login } from "./login.js";
+import { hush } from "./notice.js";
 import { shell } from "./shell.js";
 
 const app = document.getElementById("app");
@@ -27,16 +28,16 @@ async function begin(reason = null) {
     if (error.status === 401 && hadToken) {
       token.clear();
       await begin(error);
-    } else if (error.status === 401) askToken(reason);
+    } else if (error.status === 401) askToken(reason, error.message);
     else app.replaceChildren(h("main", { class: "login" }, h("h1", {}, "chatkeep"), trouble(error, () => begin())));
   }
 }
 
-function askToken(reason) {
+function askToken(reason, hint) {
   token.clear();
   leave = () => false;
   document.title = `${t("Log in")} · chatkeep`;
-  app.replaceChildren(login(reason, enter));
+  app.replaceChildren(login(reason, enter, hint));
   app.querySelector("input").focus();
 }
 
@@ -44,6 +45,7 @@ function askToken(reason) {
 function enter() {
   const { node, start } = shell(() => {
     leave();
+    hush();
     askToken(null);
   });
   app.replaceChildren(node);

@@ -18,7 +18,9 @@ export function menu(label, ...items) {
 // item is one action, which closes its menu.
 export function item(label, act, className) {
   const node = button(label, () => {
-    node.closest("details").open = false;
+    const opened = node.closest("details");
+    opened.firstElementChild.focus(); // the item is hidden with its menu
+    opened.open = false;
     return act();
   }, { class: className });
   return node;

@@ -26,6 +26,11 @@ function show(className, ...content) {
   return notice;
 }
 
+// hush takes away what was said.
+export function hush() {
+  document.getElementById("notices").replaceChildren();
+}
+
 // explain shows an error with what finds it in the log.
 export function explain(error) {
   const parts = [error.code, error.requestId && t("request {id}", { id: error.requestId })].filter(Boolean);

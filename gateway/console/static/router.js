@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { closeDialogs } from "./dialog.js";
+import { focusTop, keepFocus } from "./focus.js";
 import { t } from "./i18n.js";
 import { trouble } from "./later.js";
 
@@ -11,10 +12,14 @@ export function to(name, parameters = {}) {
   return `#/${name}${query.size > 0 ? `?${query}` : ""}`;
 }
 
-// go opens a view.
+// go opens a view; the one that is shown is made anew.
 export const go = (name, parameters) => {
-  location.hash = to(name, parameters);
+  const wanted = to(name, parameters);
+  if (wanted === shown) dispatchEvent(new Event("hashchange"));
+  else location.hash = wanted;
 };
+
+let shown = ""; // the address of what is shown
 
 export function place() {
   const [name, query] = location.hash.replace(/^#\//, "").split(/\?(.*)/s);
@@ -35,31 +40,30 @@ export function start(main, views, changed) {
     const known = Object.hasOwn(views, name) ? name : "overview";
     const view = { name: known, parameters, signal: current.signal, again: show };
     const { title, make } = views[known];
-    const control = main.contains(document.activeElement) && document.activeElement.name;
     document.title = `${title()} · chatkeep`;
-    try {
-      main.replaceChildren(...[make(view)].flat());
-    } catch (error) {
-      main.replaceChildren(h("h1", { tabindex: -1 }, title()), trouble(error, show));
-      console.error(error);
-    }
+    keepFocus(main, () => {
+      try {
+        main.replaceChildren(...[make(view)].flat());
+      } catch (error) {
+        main.replaceChildren(h("h1", { tabindex: -1 }, title()), trouble(error, show));
+        console.error(error);
+      }
+    });
     changed(known);
-    if (before && before !== known) focus(main);
-    else if (control) main.querySelector(`[name="${CSS.escape(control)}"]`)?.focus(); // a filter that was changed
+    if (before && before !== known) {
+      scrollTo(0, 0);
+      focusTop(main);
+    }
     before = known;
+    shown = location.hash;
   }
   addEventListener("hashchange", show);
   show();
   return () => {
     removeEventListener("hashchange", show);
     current.abort();
+    closeDialogs();
   };
-}
-
-// focus takes those who do not see the page to its beginning.
-function focus(main) {
-  scrollTo(0, 0);
-  (main.querySelector("h1") ?? main).focus({ preventScroll: true });
 }
 
 // heading of a view, with what can be done in it.

@@ -1,12 +1,13 @@
 // Server-sent events over fetch, which, unlike EventSource, can send a token.
 
-// events yields {id, event} for each event of a body: its id, and its JSON with its type.
-export async function* events(body) {
+// events yields {id, event} for each event of a body: its id, and its JSON with its type. It
+// fails when nothing came for some milliseconds, comments included.
+export async function* events(body, silence) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await within(silence, reader.read());
       if (done) return;
       const blocks = (rest + value).split(/\r?\n\r?\n/);
       rest = blocks.pop();
@@ -18,6 +19,14 @@ export async function* events(body) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+function within(ms, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error("nothing was heard")), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 // parse reads one event; comments, which keep the connection open, are none.

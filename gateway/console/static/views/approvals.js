@@ -5,7 +5,8 @@ import { post } from "../api.js";
 import { badge } from "../badge.js";
 import { sure } from "../dialog.js";
 import { h } from "../dom.js";
-import { json, none, time } from "../format.js";
+import { indented } from "../exact.js";
+import { none, time } from "../format.js";
 import { choice, field, filters } from "../form.js";
 import { t } from "../i18n.js";
 import { placeOf, sessionLink } from "../names.js";
@@ -22,12 +23,12 @@ export function approvals(view) {
     return what === "approve" ? t("The call runs.") : t("The call is refused.");
   };
   const confirm = (a, what, title, text, label) => () => sure({
-    title, subject: [h("strong", {}, a.tool), sessionLink(a.sessionKey)], text, label, submit: decide(a, what),
+    title, subject: [h("strong", {}, a.tool), sessionLink(a.sessionKey), h("pre", {}, indented(a.arguments))], text, label, submit: decide(a, what),
   });
   const [list, reload] = pages(view, "approvals", {
     query: { state: state === "all" ? "" : state }, none: t("There are no such calls."),
     columns: [
-      { label: t("Call"), class: "wide", cell: (a) => [h("strong", {}, a.tool), h("pre", {}, json(a.arguments))] },
+      { label: t("Call"), class: "wide", cell: (a) => [h("strong", {}, a.tool), h("pre", {}, indented(a.arguments))] },
       { label: t("State"), class: "tight", cell: (a) => badge(a.state) },
       { label: t("Who asked"), cell: (a) => [a.senderName || a.senderId || none, h("div", { class: "fine" }, placeOf(a))] },
       { label: t("Session"), cell: (a) => sessionLink(a.sessionKey, { slot: a.slot }) },

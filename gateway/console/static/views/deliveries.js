@@ -4,7 +4,7 @@ import { button } from "../action.js";
 import { post } from "../api.js";
 import { badge } from "../badge.js";
 import { h } from "../dom.js";
-import { time } from "../format.js";
+import { start, time } from "../format.js";
 import { choice, field, filters } from "../form.js";
 import { t } from "../i18n.js";
 import { placeOf, sessionLink } from "../names.js";
@@ -39,5 +39,5 @@ export function deliveries(view) {
 
 function text(whole) {
   if (whole.length <= shown) return h("div", { class: "text" }, whole);
-  return h("details", { class: "fold" }, h("summary", {}, h("div", { class: "text" }, whole.slice(0, shown), "…")), h("div", { class: "text" }, whole));
+  return h("details", { class: "fold" }, h("summary", {}, h("div", { class: "text" }, start(whole, shown))), h("div", { class: "text" }, whole));
 }

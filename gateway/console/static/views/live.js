@@ -14,6 +14,7 @@ import { events } from "../sse.js";
 const most = 500; // events that are kept
 const shortestWait = 1000; // ms before connecting again, doubled each time
 const longestWait = 30_000;
+const longestSilence = 45_000; // the gateway sends a comment every 15 seconds
 
 export function live(view) {
   const state = h("p", { class: "quietly", role: "status" }, t("Connecting…"));
@@ -52,11 +53,12 @@ async function follow(signal, add, tell) {
   let wait = shortestWait;
   let last = "0"; // what came after it is sent: at first all that is kept
   while (!signal.aborted) {
+    let refusal = null;
     try {
       const response = await call("GET", "events", { headers: { "Last-Event-ID": last }, signal, endless: true });
       tell(t("Connected. What happens on this replica appears here."));
       wait = shortestWait;
-      for await (const { id, event } of events(response.body)) {
+      for await (const { id, event } of events(response.body, longestSilence)) {
         last = id || last;
         if (event.type !== "missed" || event.missed) add(event); // without a number it only says that there was something before
       }
@@ -66,13 +68,14 @@ async function follow(signal, add, tell) {
         tell(t("Not available: this gateway has no live events."));
         return;
       }
-      if (error.status >= 400 && error.status < 500 && error.status !== 429) { // which ends when others leave
+      if (error.status === 429) refusal = error; // which ends when others leave
+      else if (error.status >= 400 && error.status < 500) {
         tell("", error);
         return;
       }
     }
     if (signal.aborted) return;
-    tell(t("The connection was lost; connecting again…"));
+    tell(t("The connection was lost; connecting again…"), refusal);
     await pauseFor(wait * (0.5 + Math.random() / 2), signal);
     wait = Math.min(2 * wait, longestWait);
   }
@@ -80,8 +83,13 @@ async function follow(signal, add, tell) {
 
 function pauseFor(ms, signal) {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-    signal.addEventListener("abort", resolve, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
   });
 }
 

@@ -11,7 +11,7 @@ import { nameOf } from "../names.js";
 import { go } from "../router.js";
 import { exportMenu } from "./session-export.js";
 
-export function actions(view) {
+export function actions(view, ...more) {
   const { session, api } = view;
   return h("div", { class: "tools" },
     button(t("Rename"), () => rename(view)),
@@ -21,7 +21,7 @@ export function actions(view) {
       return session.pinned ? t("The session is not pinned any more.") : t("The session is pinned.");
     }),
     exportMenu(view),
-    menu(t("Actions"), changes(view).map((c) => item(`${c.label}…`, () => confirm(view, c), c.danger && "danger"))));
+    menu(t("Actions"), changes(view).map((c) => item(`${c.label}…`, () => confirm(view, c), c.danger && "danger"))), more);
 }
 
 // changes are the actions that are confirmed after a dry run.

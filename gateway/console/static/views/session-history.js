@@ -2,6 +2,7 @@
 
 import { once } from "../action.js";
 import { h } from "../dom.js";
+import { focusTop } from "../focus.js";
 import { t } from "../i18n.js";
 import { empty, later } from "../later.js";
 import { message } from "./message.js";
@@ -21,14 +22,17 @@ export function history(view) {
     const earlier = h("button", { type: "button", class: "more", hidden: !before, onclick: () => once(earlier, next) }, t("Show earlier messages"));
     async function next() {
       const added = await page(before, view.signal);
-      if (view.signal.aborted) return;
+      if (!messages.isConnected) return;
+      const earliest = messages.firstElementChild;
       messages.prepend(...show(added.items));
       before = added.nextCursor;
-      earlier.hidden = !before;
+      if (before) return;
+      if (document.activeElement === earlier) focusTop(earliest.previousElementSibling ?? earliest);
+      earlier.hidden = true;
     }
-    const later = p.before && h("p", { class: "fine" }, h("a", { href: newest(view, slot) }, t("Show the newest messages")));
+    const onward = p.before && h("p", { class: "fine" }, h("a", { href: newest(view, slot) }, t("Show the newest messages")));
     queueMicrotask(() => messages.querySelector(".wanted")?.scrollIntoView({ block: "center" }));
-    return [earlier, messages, later || ""];
+    return [earlier, messages, onward || ""];
   });
   return [slotChoice(view, slot, "history"), list];
 }

@@ -5,34 +5,27 @@ import { badge } from "../badge.js";
 import { openDialog } from "../dialog.js";
 import { h } from "../dom.js";
 import { none, number, time } from "../format.js";
-import { checkbox, field, input, select } from "../form.js";
+import { field, select } from "../form.js";
 import { t, term } from "../i18n.js";
 import { later } from "../later.js";
 import { to } from "../router.js";
 import { table } from "../table.js";
 import { confirm, renew, subject } from "./session-actions.js";
 import { slotName } from "./slot-choice.js";
-
-const name = "[A-Za-z0-9._\\-]{1,64}";
+import { focus, focusFields, idField, settings, settingsFields } from "./slot-form.js";
 
 export function slots(view) {
   const { api, session } = view;
   const [list] = later(view, (signal) => api.get("slots", { signal }), ({ items }) => [table(columns(view, items), items)]);
   return [list, h("p", {}, button(t("New slot"), () => openDialog({
-    title: t("New slot"), subject: subject(session), label: t("Create"),
-    body: [idField(), field(t("Mode"), select("mode", ["full", "focused", "readonly"], "full"), t("Focused shows the newest messages only; nothing is said in a read-only one.")),
-      field(t("Newest messages (focused)"), input("recent", { type: "number", min: 0, value: "10" })),
-      field(t("Budget from the agent's window"), checkbox("auto", false)), field(t("Compaction may act on it"), checkbox("compact", true))],
-    submit: async ({ id, mode, recent, auto, compact }) => {
-      const focused = mode === "focused" ? { keepSystem: true, recentMessages: Number(recent) } : null;
-      await api.post("slots", { body: { id, mode, focused, budget: auto ? "auto" : null, compact } });
+    title: t("New slot"), subject: subject(session), label: t("Create"), body: [idField(), settingsFields()],
+    submit: async (form) => {
+      await api.post("slots", { body: { id: form.id, ...settings(form) } });
       renew(view);
       return t("The slot is made.");
     },
   })))];
 }
-
-const idField = () => field(t("Name of the slot"), input("id", { required: true, pattern: name, title: t("Letters, digits, dots, dashes and underscores") }));
 
 const columns = (view, all) => [
   { label: t("Slot"), cell: (s) => [h("a", { href: to("session", { key: view.session.key, slot: s.id }) }, slotName(s)), s.current && [" ", badge("current")]] },
@@ -45,7 +38,7 @@ const columns = (view, all) => [
   { label: t("Actions"), class: "acts", cell: (s) => acts(view, s, all) },
 ];
 
-const budget = (b) => (b === "auto" || b.auto ? t("automatic") : Object.entries(b).filter(([, n]) => n > 0).map(([part, n]) => `${term(part)} ${number(n)}`).join(", "));
+const budget = (b) => (b.auto ? t("automatic") : Object.entries(b).filter(([, n]) => n > 0).map(([part, n]) => `${term(part)} ${number(n)}`).join(", "));
 
 function acts(view, slot, all) {
   const { api } = view;
@@ -59,12 +52,19 @@ function acts(view, slot, all) {
       renew(view);
       return t("The slot {slot} is the current one.", { slot: slotName(slot) });
     }),
+    !fixed && button(t("Change"), () => openDialog({
+      title: t("Change the slot"), subject: about, label: t("Save"), body: settingsFields(slot),
+      submit: async (form) => {
+        await api.patch(path, { body: settings(form) });
+        renew(view);
+        return t("Saved.");
+      },
+    })),
     button(t("Derive"), () => openDialog({
       title: t("Derive a slot"), subject: about, label: t("Derive"),
-      body: [idField(), field(t("Messages"), select("strategy", [["full", t("all of them")], ["focused", t("those that a focus shows")]], "full")),
-        field(t("Newest messages (focused)"), input("recent", { type: "number", min: 0, value: "10" }))],
-      submit: async ({ id, strategy, recent }) => {
-        await api.post(`${path}/derive`, { body: { id, strategy, ...(strategy === "focused" && { focused: { keepSystem: true, recentMessages: Number(recent) } }) } });
+      body: [idField(), focusFields(t("Messages"), "strategy", [["full", t("all of them")], ["focused", t("those that a focus shows")]], "full")],
+      submit: async (form) => {
+        await api.post(`${path}/derive`, { body: { id: form.id, strategy: form.strategy, ...(form.strategy === "focused" && { focused: focus(form) }) } });
         renew(view);
         return t("The slot is made.");
       },

@@ -3,6 +3,7 @@
 import { button } from "../action.js";
 import { openDialog, sure } from "../dialog.js";
 import { h } from "../dom.js";
+import { exact, indented } from "../exact.js";
 import { field, input, textarea } from "../form.js";
 import { t } from "../i18n.js";
 import { mono } from "../names.js";
@@ -13,10 +14,10 @@ export function variables(view) {
   const { api, session } = view;
   const path = (name) => `variables/${encodeURIComponent(name)}`;
   const [list, reload] = pages(view, "variables", {
-    read: api.get, none: t("There are no variables."),
+    read: (of, options) => api.get(of, { ...options, parse: exact }), none: t("There are no variables."),
     columns: [
       { label: t("Name"), cell: (v) => mono(v.name) },
-      { label: t("Value"), class: "wide", cell: (v) => h("pre", {}, JSON.stringify(v.value, null, 2)) },
+      { label: t("Value"), class: "wide", cell: (v) => h("pre", {}, indented(JSON.stringify(v.value))) },
       { label: t("Actions"), class: "acts", cell: (v) => [
         button(t("Change"), () => edit(v)),
         button(t("Remove"), () => sure({
@@ -44,7 +45,7 @@ export function variables(view) {
 
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return exact(text);
   } catch {
     return text;
   }

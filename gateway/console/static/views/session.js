@@ -1,5 +1,6 @@
 // A session's page: what it is, what can be done with it, and its parts in tabs.
 
+import { button } from "../action.js";
 import { ofSession } from "../api.js";
 import { badge, pin } from "../badge.js";
 import { h } from "../dom.js";
@@ -7,7 +8,7 @@ import { t } from "../i18n.js";
 import { later } from "../later.js";
 import { nameOf } from "../names.js";
 import { back, to } from "../router.js";
-import { actions } from "./session-actions.js";
+import { actions, renew } from "./session-actions.js";
 import { context } from "./session-context.js";
 import { details } from "./session-details.js";
 import { files } from "./session-files.js";
@@ -40,7 +41,7 @@ function shown(view) {
   return [
     h("header", { class: "heading" },
       h("div", {}, h("h1", { tabindex: -1 }, nameOf(of)), " ", badge(of.state), of.pinned && [" ", pin()], h("p", { class: "fine mono" }, of.key)),
-      actions(view)),
+      actions(view, button(t("Refresh"), () => renew(view)))),
     h("nav", { class: "tabs", "aria-label": t("Parts of the session") }, links),
     h("section", { "aria-label": tabs[tab].title() }, tabs[tab].make(view)),
   ];

@@ -1,7 +1,9 @@
 // Sessions by the filters of the API.
 
-import { get } from "../api.js";
+import { button } from "../action.js";
+import { get, post } from "../api.js";
 import { badge, pin } from "../badge.js";
+import { openDialog } from "../dialog.js";
 import { h } from "../dom.js";
 import { number, time } from "../format.js";
 import { choice, field, filters, input } from "../form.js";
@@ -25,8 +27,21 @@ export function sessions(view) {
     field(t("Channel"), channel),
     field(t("Scope"), choice("scope", scopes, p.scope)),
     field(t("State"), choice("state", states, p.state)));
-  const [list] = pages(view, "sessions", { query: p, columns: columns(), none: t("There are no such sessions.") });
-  return [heading(t("Sessions")), form, list];
+  const [list, reload] = pages(view, "sessions", { query: p, columns: columns(), none: t("There are no such sessions.") });
+  return [heading(t("Sessions"), button(t("Import"), () => importSession(view)), button(t("Refresh"), reload)), form, list];
+}
+
+function importSession(view) {
+  const file = h("input", { name: "file", type: "file", accept: ".jsonl,application/x-ndjson", required: true });
+  openDialog({
+    title: t("Import a session"), label: t("Import"),
+    body: field(t("Export of a session (JSONL)"), file, t("It gets the key that it had; a session that is there is not changed.")),
+    submit: async () => {
+      const { key } = await post("sessions/import", { text: file.files[0], endless: true });
+      if (!view.signal.aborted) go("session", { key });
+      return t("The session is imported.");
+    },
+  });
 }
 
 const columns = () => [

@@ -1,5 +1,6 @@
 // A task, its next times, and its runs.
 
+import { button } from "../action.js";
 import { get } from "../api.js";
 import { badge } from "../badge.js";
 import { h } from "../dom.js";
@@ -18,7 +19,7 @@ export function task(view) {
   const [page] = later(view, (signal) => get(path, { signal }), (k) => {
     const [runs] = pages(view, `${path}/runs`, { columns: columns(), none: t("It has not run yet.") });
     return [
-      heading([k.id, k.paused && [" ", badge("paused")]], taskActions(k, again, () => view.signal.aborted || go("tasks"))),
+      heading([k.id, k.paused && [" ", badge("paused")]], taskActions(view, k, again, () => view.signal.aborted || go("tasks")), button(t("Refresh"), again)),
       h("div", { class: "columns" }, h("section", {}, facts(k)), h("section", {}, h("h2", {}, t("Next times")), nextTimes(k))),
       h("h2", {}, t("Runs")), runs,
     ];

@@ -21,7 +21,7 @@ export function tasks(view) {
       { label: t("Last run"), cell: (k) => (k.lastRun ? [badge(k.lastRun.state, k.lastRun.error), " ", time(k.lastRun.scheduledAt)] : none) },
       { label: t("Delivers to"), cell: (k) => mono(target(k.deliver)) },
       { label: t("Owner"), class: "tight", cell: (k) => k.owner },
-      { label: t("Actions"), class: "acts", cell: (k) => taskActions(k, () => view.signal.aborted || reload()) },
+      { label: t("Actions"), class: "acts", cell: (k) => taskActions(view, k, () => view.signal.aborted || reload()) },
     ],
   });
   return [heading(t("Tasks"), button(t("New task"), () => addTask(view, reload)), button(t("Refresh"), reload)), list];

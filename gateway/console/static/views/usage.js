@@ -25,7 +25,8 @@ export function usage(view) {
   });
   return [heading(t("Usage")),
     filters((wanted) => go("usage", wanted), field(t("By"), select("by", ways(), by)),
-      field(t("First day"), input("from", { type: "date", value: from ?? "" })), field(t("Last day"), input("to", { type: "date", value: to ?? "" }))),
+      field(t("First day"), input("from", { type: "date", value: from ?? "" })), field(t("Last day"), input("to", { type: "date", value: to ?? "" })),
+      h("button", {}, t("Show"))),
     list];
 }
 
