@@ -33,13 +33,13 @@ func (g *Gateway) Complete(ctx context.Context, agentID string, messages []*mode
 	if err := g.checkAgentBudget(ctx, s, agentID); err != nil {
 		return nil, fmt.Errorf("complete: %w", err)
 	}
-	if free := agent.ContextWindow - answerRoom(&agent); agent.ContextWindow > 0 && tokensOf(messages) > free {
-		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Overflow, Err: fmt.Errorf("the messages are more than %d tokens", free)})
-	}
 	bounded, cancel := withTurnTimeout(ctx, agent.Timeout)
 	defer cancel()
 	if agent.Images {
 		messages = g.withImages(bounded, messages)
+	}
+	if free := agent.ContextWindow - answerRoom(&agent); agent.ContextWindow > 0 && tokensOf(messages) > free {
+		return nil, fmt.Errorf("complete: %w", &agents.Error{Kind: agents.Overflow, Err: fmt.Errorf("the messages are more than %d tokens", free)})
 	}
 	shown := s.Words.show(emit)
 	var heard strings.Builder
