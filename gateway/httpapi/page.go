@@ -41,14 +41,3 @@ func limitOr(c *gin.Context, otherwise int) (int, error) {
 	}
 	return n, nil
 }
-
-// dryRun reads ?dryRun=.
-func dryRun(c *gin.Context) (bool, error) {
-	switch c.Query("dryRun") {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, invalid("dryRun must be true or false")
-}

@@ -23,7 +23,7 @@ func (s *Server) adminRoutes(e *gin.Engine) {
 	e.GET("/metrics", s.requireAdminOrLocal, gin.WrapH(s.deps.Metrics.Handler()))
 	s.consoleRoutes(e)
 
-	a := e.Group("/admin/v1", s.traced, s.requireAdmin)
+	a := e.Group("/admin/v1", s.traced, s.requireAdmin, s.refuseDryRun)
 	a.GET("/sessions", s.listSessions)
 	a.POST("/sessions/import", s.importSession)
 	one := a.Group("/sessions/:key", s.sessionKey, s.tellChange)
