@@ -54,6 +54,7 @@ func Default() *Config {
 		Limits:     defaultLimits(),
 		Retention:  defaultRetention(),
 		Egress:     Egress{AllowPrivate: []string{}},
+		Tracing:    Tracing{PassTo: []string{}},
 		Log:        Log{Level: LogInfo, Format: LogText},
 	}
 	c.fill()

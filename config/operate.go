@@ -92,5 +92,6 @@ type Log struct {
 
 // Tracing sends OpenTelemetry traces.
 type Tracing struct {
-	Endpoint URL `json:"endpoint"` // of an OTLP/HTTP receiver; empty: off
+	Endpoint URL      `json:"endpoint"` // of an OTLP/HTTP receiver; empty: off
+	PassTo   []string `json:"passTo"`   // hosts of models and tools' servers that continue a trace
 }

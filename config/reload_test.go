@@ -29,7 +29,7 @@ func TestDiff(t *testing.T) {
 		{"token", func(c *Config) { c.Server.AdminToken = "x" }, "", "server.adminToken"},
 		{"storage", func(c *Config) { c.Storage.DSN = "x" }, "", "storage.dsn"},
 		{"timezone", func(c *Config) { c.Timezone = "UTC" }, "", "timezone"},
-		{"tracing", func(c *Config) { c.Tracing.Endpoint = "x:1" }, "", "tracing.endpoint"},
+		{"tracing", func(c *Config) { c.Tracing.Endpoint, c.Tracing.PassTo = "x:1", []string{"x"} }, "", "tracing.endpoint tracing.passTo"},
 		{"prompt", func(c *Config) { c.Agents[1].SystemPrompt = "x" }, "agents.b.systemPrompt", ""},
 		{"model", func(c *Config) { c.Agents[1].Model = "x" }, "", "agents.b.model"},
 		{"agent added", func(c *Config) { c.Agents = append(c.Agents, Agent{ID: "c"}) }, "", "agents.c"},

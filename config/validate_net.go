@@ -25,6 +25,9 @@ func (k *checker) server() {
 		}
 		k.fail(path, "opens the admin API beyond this machine without a token: %s", way)
 	}
+	if token := string(s.AdminToken); hasControl(token) || strings.ContainsRune(token, ' ') {
+		k.fail("server.adminToken", "holds a blank or control character: a bearer token cannot")
+	}
 	for i, proxy := range s.TrustedProxies {
 		if !isPrefixOrAddress(proxy) {
 			k.fail(at("server.trustedProxies", i), "needs an address or CIDR such as 10.0.0.0/8, not %q", clip(proxy))
@@ -85,6 +88,11 @@ func (k *checker) operation() {
 		}
 	}
 	k.endpoint("tracing.endpoint", k.config.Tracing.Endpoint)
+	for i, host := range k.config.Tracing.PassTo {
+		if _, err := netip.ParseAddr(host); err != nil && (!isHostname(host) || looksNumeric(host)) {
+			k.fail(at("tracing.passTo", i), "needs a host without port or an address, not %q", clip(host))
+		}
+	}
 }
 
 // looksNumeric tells a mistyped address (10.0.0.256) from a host.

@@ -52,6 +52,7 @@ func TestServerRules(t *testing.T) {
 		{"{server: {listen: '[::]:80'}, channels: {}}", openAdmin},
 		{"{server: {listen: 'example.com:80'}, channels: {}}", openAdmin},
 		{"{server: {listen: '10.0.0.1:80', adminToken: t}, channels: {}}", ""},
+		{"{server: {adminToken: 'a b'}}", "server.adminToken: holds a blank or control character: a bearer token cannot"},
 		{"{server: {listen: '10.0.0.1:80', adminListen: '127.0.0.1:81'}, channels: {}}", ""},
 		{"{server: {listen: '127.0.0.1:80', adminListen: ':81'}}", "server.adminListen: opens the admin API beyond this machine without a token: set server.adminToken, or listen on 127.0.0.1"},
 		{"{server: {listen: ':80', adminToken: t}}", openAPI},
@@ -296,6 +297,9 @@ func TestOperationRules(t *testing.T) {
 		{"tracing: {endpoint: 'https://collector.example/otlp'}", ""},
 		{"tracing: {endpoint: 'localhost:4317'}", "tracing.endpoint: needs the URL of an OTLP/HTTP receiver such as http://localhost:4318; OTLP over gRPC (host:4317) is not spoken"},
 		{"tracing: {endpoint: localhost}", "tracing.endpoint: needs the URL of an OTLP/HTTP receiver such as http://localhost:4318; OTLP over gRPC (host:4317) is not spoken"},
+		{"tracing: {passTo: [llm.internal, 10.0.0.7, '::1']}", ""},
+		{"tracing: {passTo: ['llm.internal:80']}", `tracing.passTo[0]: needs a host without port or an address, not "llm.internal:80"`},
+		{"tracing: {passTo: ['10.0.0.0/8']}", `tracing.passTo[0]: needs a host without port or an address, not "10.0.0.0/8"`},
 		{"tracing: {endpoint: 'ftp://x'}", "tracing.endpoint: needs a URL that begins with https:// or http:// and names a host"},
 	})
 }

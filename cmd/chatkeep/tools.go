@@ -14,6 +14,7 @@ import (
 	"github.com/chatkeep/chatkeep/config"
 	"github.com/chatkeep/chatkeep/internal/clock"
 	"github.com/chatkeep/chatkeep/internal/dial"
+	"github.com/chatkeep/chatkeep/internal/tracing"
 	"github.com/chatkeep/chatkeep/store"
 )
 
@@ -47,9 +48,11 @@ func newToolbox(cfg *config.Config, st store.Store, c clock.Clock, log *slog.Log
 		return nil, err
 	}
 	guard := dial.New(policy)
+	client := guard.HTTPClient(0) // the call's own deadline bounds it
+	client.Transport = tracing.Passing(client.Transport, cfg.Tracing.PassTo)
 	return &toolbox{
 		builtin: builtin.New(zone, notebook{st, st, c}, heardHistory{st, chats}, chats, c),
-		servers: mcp.New(servers, guard.HTTPClient(0), c, log), // the call's own deadline bounds it
+		servers: mcp.New(servers, client, c, log),
 		chats:   chats,
 		guard:   guard,
 	}, nil

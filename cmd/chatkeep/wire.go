@@ -102,6 +102,7 @@ func buildAgents(cfg *config.Config, tools *toolbox, c clock.Clock) (map[string]
 		return nil, err
 	}
 	client := guard.HTTPClient(0) // the turn's own deadline bounds a call
+	client.Transport = tracing.Passing(client.Transport, cfg.Tracing.PassTo)
 	plain := map[string]agents.Agent{}
 	for i := range cfg.Agents {
 		a := &cfg.Agents[i]

@@ -55,6 +55,7 @@ func (o *operated) approveWhatIsSent(b *tab) {
 			o.t.Errorf("%s is not in the dialog:\n%s", want, shown)
 		}
 	}
+	b.picture("approve")
 	b.press("Cancel")
 }
 

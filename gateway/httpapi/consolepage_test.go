@@ -107,7 +107,15 @@ func (b *tab) wait(what, js string) {
 			b.t.Logf("the page: %s", evaluate[string](b, `(document.querySelector("dialog[open]") ?? document.body)?.innerText.slice(0, 3000) ?? ""`))
 		}
 	}()
-	eventually(b.t, what, func() bool { return evaluate[bool](b, "Boolean("+js+")") })
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	eventually(b.t, what, func() bool {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")"))
+		if err != nil && !strings.Contains(err.Error(), "navigated") { // while a page makes way for the next there is none to ask
+			b.t.Fatalf("%s: %v", js, err)
+		}
+		return holds
+	})
 }
 
 // sees waits for a text that is shown.

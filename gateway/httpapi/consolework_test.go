@@ -188,6 +188,7 @@ func (o *operated) operateSlots(b *tab, view string) {
 	b.fill("recent", "3")
 	b.fill("summary", "two\nlines")
 	b.fill("budget", "auto")
+	b.picture("slot-form")
 	b.press("Save")
 	b.said("Saved.")
 	b.press("Change", "side")

@@ -3,6 +3,7 @@ package tracing_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -260,5 +261,38 @@ func BenchmarkOff(b *testing.B) {
 		inner.End()
 		_ = tracing.Carried(at)
 		span.End()
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// TestPassing: only those who are named learn of the trace, and nobody's request is changed.
+func TestPassing(t *testing.T) {
+	sent := ""
+	to := tracing.Passing(transport(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get(tracing.Header)
+		return nil, errors.New("as far as it goes")
+	}), []string{"LLM.internal", "::1"})
+	for url, want := range map[string]string{
+		"http://llm.internal/v1": caller, "https://llm.INTERNAL.:8443/v1": caller, "http://[::1]:9000/mcp": caller,
+		"https://api.example/v1": "", "http://llm.internal.example/v1": "", "http://sub.llm.internal/v1": "", "http://llm.internal@evil.example/": "",
+	} {
+		request, err := http.NewRequestWithContext(tracing.Continue(t.Context(), caller), http.MethodPost, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent = ""
+		_, _ = to.RoundTrip(request)
+		if sent != want || request.Header.Get(tracing.Header) != "" {
+			t.Errorf("%s got %q, want %q", url, sent, want)
+		}
+		untraced := request.WithContext(t.Context())
+		sent = ""
+		_, _ = to.RoundTrip(untraced)
+		if sent != "" {
+			t.Errorf("without a trace %s got %q", url, sent)
+		}
 	}
 }
