@@ -144,6 +144,9 @@ func (r *turn) warnCaller(reply *models.Reply) {
 	if reply == nil || !r.env.Pulled {
 		return
 	}
+	if r.unsummarised != nil {
+		reply.Notices = append(reply.Notices, text.Say(r.lang, text.CompactFailed, r.code()))
+	}
 	for _, b := range r.budgets {
 		if b.WarnAfter(r.spent()) && !b.WarnAfter(0) {
 			reply.Notices = append(reply.Notices, text.Say(r.lang, text.BudgetNearlyUsed, b.Percent(r.spent()), text.Say(r.lang, command.BudgetOf[b.Kind])))
@@ -175,25 +178,30 @@ func userOf(in *models.Inbound, env *envelope) string {
 	return in.Channel + "/" + in.Account + "/" + env.Message.Sender.ID
 }
 
-// addUsage counts what a model cost besides the turns that were stored, by which it also
-// counts against budgets: for a summary, for a call without a session, for a turn that
-// came to nothing.
+// addUsage counts what a model cost besides the turns that were stored: for a summary
+// that came to nothing, for a call without a session, for a turn that was not stored.
 func (g *Gateway) addUsage(ctx context.Context, e store.UsageEntry, use limit.Use, cost models.Usage) {
 	if cost == (models.Usage{}) && e.Turns == 0 {
 		return
 	}
+	g.metrics.Tokens(e.AgentID, cost.PromptTokens, cost.CompletionTokens)
+	e, spending := g.charged(e, use, cost)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
+	defer cancel()
+	if err := g.store.AddUsage(bounded, []store.UsageEntry{e}, spending); err != nil {
+		g.log.Error("usage could not be counted", "session", e.SessionKey, "agent", e.AgentID, "error", err)
+	}
+}
+
+// charged is what a model cost as it is counted, and what it takes from budgets.
+func (g *Gateway) charged(e store.UsageEntry, use limit.Use, cost models.Usage) (store.UsageEntry, []store.Spending) {
 	s := g.settings.Load()
 	e.Day, e.PromptTokens, e.CompletionTokens = s.day(g.now()), int64(cost.PromptTokens), int64(cost.CompletionTokens)
 	var spending []store.Spending
 	for _, b := range s.Limits.Budgets(e.Day, use) {
 		spending = append(spending, store.Spending{Budget: b, Tokens: e.PromptTokens + e.CompletionTokens})
 	}
-	g.metrics.Tokens(e.AgentID, cost.PromptTokens, cost.CompletionTokens)
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease)
-	defer cancel()
-	if err := g.store.AddUsage(bounded, []store.UsageEntry{e}, spending); err != nil {
-		g.log.Error("usage could not be counted", "session", e.SessionKey, "agent", e.AgentID, "error", err)
-	}
+	return e, spending
 }
 
 // sumUsage adds what turns cost to the totals, until all are counted.

@@ -377,30 +377,11 @@ func TestCallThatIsGoneIsNotMade(t *testing.T) {
 func TestApprovalOfWhoFetchesAnswers(t *testing.T) {
 	r, l := pullRig(t)
 	r.start()
-	ask := func(id, said string) *models.Inbound {
-		if err := r.accept(whisper(id, "ann", said), func(in *gateway.Incoming) { in.Pulled, in.Awaited = true, true }); err != nil {
-			t.Fatal(err)
-		}
-		var got *models.Inbound
-		r.until(id+" has its outcome", func() bool {
-			items, _, err := r.store.ListInbound(context.Background(), store.InboundQuery{Limit: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, in := range items {
-				if in.PlatformMessageID == id && in.State.Final() {
-					got = in
-				}
-			}
-			return got != nil
-		})
-		return got
-	}
-	first := ask("m1", "pull it")
+	first := r.fetched("m1", "pull it")
 	if len(first.Reply.Approvals) != 1 || len(first.Reply.Notices) != 1 || first.Reply.Approvals[0].Tool != "pull" {
 		t.Fatalf("reply %+v", first.Reply)
 	}
-	second := ask("m2", "/approve "+first.Reply.Approvals[0].Code)
+	second := r.fetched("m2", "/approve "+first.Reply.Approvals[0].Code)
 	if !strings.Contains(second.Reply.Content, "pulled") || len(l.pulled()) != 1 {
 		t.Errorf("reply %+v", second.Reply)
 	}

@@ -66,7 +66,7 @@ func (g *Gateway) runCommands(ctx context.Context, last *models.Inbound) error {
 // live through its runs, is given up: it would block the session's others. first is
 // the command to begin with if this is [errNotFirst].
 func (g *Gateway) settleCommand(ctx context.Context, in *models.Inbound) (first *models.Inbound, err error) {
-	if in.Attempts > maxAttempts {
+	if in.Attempts >= maxAttempts {
 		return g.giveUpCommand(ctx, in, store.Outcome{
 			State: models.InboundDead, Code: models.CodeAgentFailed, Error: fmt.Sprintf("given up after %d attempts", maxAttempts),
 		}, text.MessageDead)
@@ -253,12 +253,12 @@ func (g *Gateway) runCommand(ctx context.Context, in *models.Inbound) (first *mo
 	if call.Admitted != nil {
 		g.tellDecided(ctx, call.Admitted)
 	}
-	if call.StopSummary {
-		g.summaries.stop(in.SessionKey)
+	if call.StopSummary || call.Emptied != "" {
+		g.summaries.stop(in.SessionKey, call.Emptied)
 	}
 	if call.Compact != "" {
 		asked := *in
-		asked.Slot, asked.Deferred = call.Compact, true
+		asked.Slot, asked.Deferred, asked.State = call.Compact, true, models.InboundRunning
 		g.startSummary(&asked)
 		g.outbox.nudge()
 	}
@@ -294,7 +294,7 @@ func (g *Gateway) safeRun(cmd *command.Command, call *command.Call) (answer stri
 // caller wrote to a slot by name stays there.
 func rebind(call *command.Call, slot string) ([]string, error) {
 	now := call.Tx.CurrentSlot()
-	if now == slot && !call.Emptied {
+	if now == slot && call.Emptied == "" {
 		return nil, nil
 	}
 	pending, err := call.Tx.Pending()

@@ -68,11 +68,18 @@ func (g *Gateway) compact(ctx context.Context, c compaction) (compact.Result, er
 		return g.compactor.Compact(ctx, compact.Request{Key: c.key, Slot: slot, Keep: keep, Fit: fit, DryRun: true})
 	}
 	var result compact.Result
-	err = g.summarised(ctx, s, session, slot, c.asker, func(ctx context.Context, r compact.Request) (models.Usage, error) {
-		var err error
-		r.Keep, r.Fit, r.Instructions, r.Commit = keep, fit, c.instructions, c.commit
-		result, err = g.compactor.Compact(ctx, r)
-		return result.Usage, err
+	err = g.summarised(ctx, s, session, slot, c.asker, func(ctx context.Context, r summary) (cost models.Usage, paid bool, err error) {
+		r.Keep, r.Fit, r.Instructions = keep, fit, c.instructions
+		r.Commit = func(tx store.SessionTx, done compact.Result) error {
+			if c.commit != nil {
+				if err := c.commit(tx, done); err != nil {
+					return err
+				}
+			}
+			return r.pay(tx, done.Usage)
+		}
+		result, err = g.compactor.Compact(ctx, r.Request)
+		return result.Usage, result.Changed || errors.Is(err, store.ErrUnavailable), err // who knows what became of the commit
 	})
 	switch {
 	case errors.Is(err, errBusy):

@@ -17,6 +17,7 @@ import (
 	"github.com/chatkeep/chatkeep/internal/text"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/compact"
+	"github.com/chatkeep/chatkeep/store"
 )
 
 // summaryRig is a rig whose agent is a model before a strict provider, which tells
@@ -239,6 +240,44 @@ func TestHistoryThatDoesNotFitIsSummarised(t *testing.T) {
 	}
 }
 
+// What stays beside a summary leaves room for the next turns, whatever bounds the
+// context: else each of them would need a summary.
+func TestASummaryLeavesRoom(t *testing.T) {
+	t.Parallel()
+	const turns, each = 30, 98 // tokens of a turn
+	for name, c := range map[string]struct {
+		keep   int
+		set    func(*summaryRig)
+		budget *models.Budget
+	}{
+		"window": {keep: 16, set: func(r *summaryRig) {
+			agent := r.settings.Agents["assistant"]
+			agent.MaxTokens, agent.ContextWindow = 100, 2000
+			agent.SystemPrompt = strings.Repeat("Be kind to them all. ", 200) // half of it
+			r.settings.Agents["assistant"], r.settings.Compaction.MaxTokens = agent, 1_000_000
+		}},
+		"budget":    {keep: 10, set: func(r *summaryRig) { r.settings.Compaction.MaxTokens = 1_000_000 }, budget: &models.Budget{History: 6 * each}},
+		"threshold": {keep: 16, set: func(r *summaryRig) { r.settings.Compaction.MaxTokens = 10 * each }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newSummaryRig(t, 100_000, 0)
+			r.settings.Compaction.KeepRecent = c.keep
+			c.set(r)
+			r.start()
+			r.talk(1)
+			if c.budget != nil {
+				_, err := r.gateway.PatchSlot(context.Background(), r.key(), models.DefaultSlot, func(s *models.ContextSlot) { s.Budget = c.budget })
+				r.must(err)
+			}
+			r.talk(turns)
+			if n := r.session().CompactionCount; n < 2 || n > turns/3 {
+				t.Errorf("%d summaries in %d turns", n, turns)
+			}
+		})
+	}
+}
+
 func TestSlotThatKeepsOutCompaction(t *testing.T) {
 	t.Parallel()
 	r := newSummaryRig(t, 100_000, 0)
@@ -272,6 +311,75 @@ func TestTheJobPassesOverSessionsWithoutAnAgent(t *testing.T) {
 	report, err := r.gateway.RunJob(ctx, lifecycle.Compact, false)
 	r.must(err)
 	if report.Error != "" || report.Skipped != 1 || report.Reasons["no agent"] != 1 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// The job does not spend again and again where a model has no summary to give: it tries
+// more and more rarely, until one succeeds.
+func TestTheJobRestsWhereSummariesFail(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	ahead := &ahead{Clock: clock.Real()}
+	r.clock, r.settings.Compaction.Enabled = ahead, false
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		return agenttest.Say(strings.Repeat("endless words ", 500))
+	})
+	r.start()
+	r.talk(12)
+	r.settings.Compaction.Enabled = true
+	r.gateway.Reload(r.settings)
+	asked := func() int { s, _ := r.requests(); return len(s) }
+	days := func(n int) (report *lifecycle.Report) {
+		var err error
+		for range n * 24 * 12 {
+			report, err = r.gateway.RunJob(context.Background(), lifecycle.Compact, false)
+			r.must(err)
+			ahead.advance(5 * time.Minute)
+		}
+		return report
+	}
+	report := days(1)
+	if n := asked(); n < 5 || n > 9 || report.Reasons["failed before"] != 1 || report.Error != "" {
+		t.Errorf("%d requests on the first day, then %+v", n, report)
+	}
+	before := asked()
+	if days(4); asked()-before > 4 {
+		t.Errorf("%d requests in four days", asked()-before)
+	}
+	dry, err := r.gateway.RunJob(context.Background(), lifecycle.Compact, true)
+	if r.must(err); dry.Changed != 0 || dry.Reasons["failed before"] != 1 {
+		t.Errorf("dry run: %+v", dry)
+	}
+	r.summarise.Store(nil)
+	if days(1); r.session().CompactionCount != 1 {
+		t.Errorf("%+v", r.session())
+	}
+}
+
+// The job spends nothing where nothing is left to spend.
+func TestTheJobKeepsToBudgets(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	r.settings.Compaction.Enabled = false
+	r.start()
+	r.talk(12)
+	s := r.settings
+	s.Compaction.Enabled, s.Limits.TokensPerDay = true, map[store.BudgetKind]int64{store.BudgetAgent: 10}
+	r.gateway.Reload(s)
+	spent := store.Budget{Day: store.DayOf(r.gateway.Today()), Kind: store.BudgetAgent, Subject: "assistant"}
+	r.must(r.store.AddUsage(context.Background(), nil, []store.Spending{{Budget: spent, Tokens: 10}}))
+	run := func() *lifecycle.Report {
+		report, err := r.gateway.RunJob(context.Background(), lifecycle.Compact, false)
+		r.must(err)
+		return report
+	}
+	if report := run(); report.Changed != 0 || report.Reasons["over budget"] != 1 || r.session().CompactionCount != 0 {
+		t.Errorf("%+v", report)
+	}
+	s.Limits.TokensPerDay = nil
+	r.gateway.Reload(s)
+	if report := run(); report.Changed != 1 {
 		t.Errorf("%+v", report)
 	}
 }

@@ -170,6 +170,29 @@ func TestWhatEndsASummary(t *testing.T) {
 	}
 }
 
+// Emptying one slot is nothing to the summary of another, whoever does it.
+func TestASummaryGoesOnWhileAnotherSlotIsEmptied(t *testing.T) {
+	t.Parallel()
+	for name, empty := range map[string]func(r *summaryRig){
+		"reset":          func(r *summaryRig) { r.says("c3", "/reset") },
+		"by an operator": func(r *summaryRig) { _, err := r.gateway.Reset(context.Background(), r.key(), false); r.must(err) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newHeldRig(t)
+			r.start()
+			r.asksForASummary()
+			r.says("c2", "/new other")
+			r.says("m7", "hello")
+			empty(r.summaryRig)
+			r.let()
+			if in := r.ends("c1", models.InboundDone); !strings.HasPrefix(in.Reply.Content, "Summarised 8 messages: ") || r.session().CompactionCount != 1 {
+				t.Errorf("reply %q, %+v", in.Reply.Content, r.session())
+			}
+		})
+	}
+}
+
 // A summary that a turn waits for ends with the turn.
 func TestStopEndsTheSummaryOfATurn(t *testing.T) {
 	t.Parallel()

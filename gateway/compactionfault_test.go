@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,6 +48,23 @@ func TestFailedSummaryIsSaidOnce(t *testing.T) {
 				t.Errorf("refused as malformed: %+v", refused)
 			}
 		})
+	}
+}
+
+// Who fetches the answer is told with it.
+func TestFailedSummaryIsSaidToWhoFetches(t *testing.T) {
+	t.Parallel()
+	r := newSummaryRig(t, 100_000, 0)
+	r.summarises(func(*agenttest.ChatRequest) agenttest.Reply {
+		return agenttest.Fail(http.StatusBadRequest, "bad", "no summaries here")
+	})
+	r.start()
+	var told []string
+	for i := range 7 {
+		told = append(told, r.fetched(fmt.Sprint("m", i+1), long(i+1)).Reply.Notices...)
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "(This conversation could not be summarised") {
+		t.Errorf("told %q", told)
 	}
 }
 

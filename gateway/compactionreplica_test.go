@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,9 @@ import (
 type heldRig struct {
 	*summaryRig
 
-	held atomic.Int32 // how many are being made
-	let  func()       // lets them go
+	held   atomic.Int32 // how many are being made
+	let    func()       // lets them go
+	costly bool         // those that are cancelled have cost something
 }
 
 func newHeldRig(t *testing.T) *heldRig {
@@ -41,6 +43,9 @@ func newHeldRig(t *testing.T) *heldRig {
 		case <-free:
 			return answer("what was said"), nil
 		case <-ctx.Done():
+			if r.costly {
+				return nil, agents.WithUsage(context.Cause(ctx), models.Usage{PromptTokens: 300, CompletionTokens: 100})
+			}
 			return nil, context.Cause(ctx)
 		}
 	})
@@ -134,6 +139,27 @@ func TestSummaryIsHandedBack(t *testing.T) {
 	}
 }
 
+// A summary in which five processes died is given up.
+func TestSummaryThatKillsItsProcessIsSetAside(t *testing.T) {
+	t.Parallel()
+	r := newHeldRig(t)
+	drain := r.run()
+	r.asksForASummary()
+	r.must(<-drain())
+	r.config.Lease = lease
+	for deaths := 0; deaths < 5; {
+		got, err := r.store.ClaimCommands(context.Background(), store.ClaimRequest{Owner: "dying", Lease: time.Millisecond}, 1)
+		r.must(err)
+		deaths += len(got)
+	}
+	r.let()
+	r.start()
+	in := r.ends("c1", models.InboundDead)
+	if s := r.session(); s.CompactionCount != 0 || r.shown(text.Say(text.English, text.MessageDead, "E-"+in.ID[len(in.ID)-6:])) != 1 {
+		t.Errorf("screen %q, %+v", r.delivered(), s)
+	}
+}
+
 // away is a store whose replica has lost its database.
 type away struct {
 	store.Store
@@ -148,18 +174,35 @@ func (a *away) ChangeSession(ctx context.Context, key string, change func(store.
 	return a.Store.ChangeSession(ctx, key, change)
 }
 
-func (a *away) RenewCommand(ctx context.Context, id string, lease time.Duration) error {
+func (a *away) RenewCommands(ctx context.Context, ids []string, c store.ClaimRequest) ([]string, error) {
 	if a.gone.Load() {
-		return store.ErrUnavailable
+		return nil, store.ErrUnavailable
 	}
-	return a.Store.RenewCommand(ctx, id, lease)
+	return a.Store.RenewCommands(ctx, ids, c)
 }
 
-func (a *away) ReleaseCommand(ctx context.Context, id string) error {
+func (a *away) ReleaseCommand(ctx context.Context, id, owner string) error {
 	if a.gone.Load() {
 		return store.ErrUnavailable
 	}
-	return a.Store.ReleaseCommand(ctx, id)
+	return a.Store.ReleaseCommand(ctx, id, owner)
+}
+
+// takenOver has a replica lose its database while it makes a summary, until another one
+// makes it too.
+func (r *heldRig) takenOver() (lost *away, drain func() <-chan error) {
+	r.t.Helper()
+	r.config.Lease = lease
+	shared := r.store
+	lost = &away{Store: shared}
+	r.store = lost
+	drain = r.run()
+	r.asksForASummary()
+	lost.gone.Store(true)
+	r.store, r.config.Owner = shared, "another replica"
+	r.start()
+	r.until("the other one makes it too", func() bool { return r.held.Load() == 2 })
+	return lost, drain
 }
 
 // A replica that is cut off loses its summary to another one: there is one, and it is
@@ -167,22 +210,65 @@ func (a *away) ReleaseCommand(ctx context.Context, id string) error {
 func TestSummaryOfALostReplicaIsTakenOver(t *testing.T) {
 	t.Parallel()
 	r := newHeldRig(t)
-	r.config.Lease = lease
-	shared, lost := r.store, &away{Store: r.store}
-	r.store = lost
-	drain := r.run()
+	lost, drain := r.takenOver()
 	defer func() { r.must(<-drain()) }()
-	r.asksForASummary()
-	lost.gone.Store(true)
-	r.store, r.config.Owner = shared, "another replica"
-	r.start()
-	r.until("the other one makes it too", func() bool { return r.held.Load() == 2 })
 	r.let()
 	in := r.ends("c1", models.InboundDone)
 	lost.gone.Store(false)
 	r.until("the first one gives up", func() bool { return r.held.Load() == 0 })
 	if s := r.session(); s.CompactionCount != 1 || in.Attempts != 1 || r.shown(in.Reply.Content) != 1 {
 		t.Errorf("%d attempts, screen %q, %+v", in.Attempts, r.delivered(), s)
+	}
+}
+
+// A replica that learns that its summary was taken over ends it at once: a model is paid
+// for one, and what it hands back is its own.
+func TestLostSummaryIsEnded(t *testing.T) {
+	t.Parallel()
+	r := newHeldRig(t)
+	lost, drain := r.takenOver()
+	lost.gone.Store(false)
+	r.until("the first one gives up", func() bool { return r.held.Load() == 1 })
+	r.must(<-drain())
+	if in := r.inbound("c1"); in.State != models.InboundRunning || in.Attempts != 1 {
+		t.Errorf("the command is %s after %d attempts", in.State, in.Attempts)
+	}
+	r.let()
+	r.ends("c1", models.InboundDone)
+}
+
+// renewing is a store that knows how many commands were renewed at once.
+type renewing struct {
+	store.Store
+
+	most atomic.Int64
+}
+
+func (w *renewing) RenewCommands(ctx context.Context, ids []string, c store.ClaimRequest) ([]string, error) {
+	w.most.Store(max(w.most.Load(), int64(len(ids))))
+	return w.Store.RenewCommands(ctx, ids, c)
+}
+
+// However many summaries are made or wait, what keeps them is one look a second.
+func TestSummariesAreKeptTogether(t *testing.T) {
+	t.Parallel()
+	const people = 20 // more than are made at once
+	r := newHeldRig(t)
+	counted := &renewing{Store: r.store}
+	r.store = counted
+	r.start()
+	for p := range people {
+		name := fmt.Sprint("person", p)
+		for turn := range 4 {
+			r.say(whisper(fmt.Sprint(name, turn), name, long(turn)))
+			r.ends(fmt.Sprint(name, turn), models.InboundDone)
+		}
+		r.say(whisper("compact"+name, name, "/compact"))
+	}
+	r.until("all are renewed together", func() bool { return counted.most.Load() == people })
+	r.let()
+	for p := range people {
+		r.ends(fmt.Sprint("compactperson", p), models.InboundDone)
 	}
 }
 

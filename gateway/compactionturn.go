@@ -35,7 +35,25 @@ func (r *turn) compactFirst(ctx context.Context, stored *store.SessionContext, o
 	if out.Cut == 0 && !c.due(stored.LiveMessages, contextTokens(stored, added, system)) {
 		return false
 	}
-	return r.compact(ctx, stored, 0)
+	return r.compact(ctx, stored, r.mostToKeep(stored.Slot, out.Limit, system+added))
+}
+
+// mostToKeep is how many tokens a summary may leave beside it, so that the next turns
+// need none: no more than three quarters of what the limits have left beside the rest of
+// the context, and less than what makes it due again.
+func (r *turn) mostToKeep(slot *models.ContextSlot, limit, rest int) int {
+	most := 0
+	bound := func(tokens int) {
+		if tokens > 0 && (most == 0 || tokens < most) {
+			most = tokens
+		}
+	}
+	bound((limit - rest) * 3 / 4)
+	if slot.Budget != nil {
+		bound(window.ResolveBudget(*slot.Budget, r.agent.ContextWindow).History * 3 / 4)
+	}
+	bound(r.settings.Compaction.MinTokens() - rest)
+	return most
 }
 
 // compact summarises the turn's slot, or waits for who does, for at most half of the

@@ -78,19 +78,23 @@ func tokensOf(messages []*models.SessionMessage) (n int) {
 
 // checkAgentBudget returns [ErrBudgetExceeded] for an agent whose budget is used up.
 func (g *Gateway) checkAgentBudget(ctx context.Context, s *Settings, agentID string) error {
-	budgets := s.Limits.Budgets(s.day(g.now()), limit.Use{Agent: agentID})
+	used, err := g.exceeded(ctx, s, limit.Use{Agent: agentID})
+	if used != nil {
+		g.metrics.Refused("budget_" + string(used.Kind))
+		return ErrBudgetExceeded
+	}
+	return err
+}
+
+// exceeded returns a budget that is used up; nil: none is.
+func (g *Gateway) exceeded(ctx context.Context, s *Settings, use limit.Use) (*limit.Standing, error) {
+	budgets := s.Limits.Budgets(s.day(g.now()), use)
 	if len(budgets) == 0 {
-		return nil
+		return nil, nil
 	}
 	spent, err := g.store.Spent(ctx, budgets)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, b := range s.Limits.Standings(budgets, spent) {
-		if b.Exceeded() {
-			g.metrics.Refused("budget_" + string(b.Kind))
-			return ErrBudgetExceeded
-		}
-	}
-	return nil
+	return limit.UsedUp(s.Limits.Standings(budgets, spent)), nil
 }

@@ -267,3 +267,29 @@ func TestAContextStartsAnew(t *testing.T) {
 		})
 	}
 }
+
+// A cache is as old as the last call of the model, not as the turn that it was in.
+func TestACacheIsWarmAfterALongTurn(t *testing.T) {
+	const turns = 24
+	r := newCacheRig(t, prune.ModeCacheTTL, 128_000)
+	r.provider.Otherwise(func(req *agenttest.ChatRequest) agenttest.Reply {
+		if strings.HasPrefix(req.Last("user").Text(), fmt.Sprintf("question %d?", turns)) && req.Messages[len(req.Messages)-1].Role == "user" {
+			r.time.advance(4 * time.Minute) // the model thinks, and then is called once more
+			return agenttest.Reply{ToolCalls: []agenttest.ReplyCall{{ID: "call", Name: "look", Arguments: "{}"}}}
+		}
+		return agenttest.Say("re: " + req.Last("user").Text())
+	})
+	r.start()
+	r.talk(turns, time.Second)
+	before := r.view()
+	if before[0] != "user question 1?" {
+		t.Fatalf("begins with %q", before[0])
+	}
+	r.talk(1, 2*time.Minute)
+	equal(t, "sent two minutes after the last call", r.lastSent(), before...)
+	before = r.view()
+	r.time.advance(5*time.Minute + time.Second)
+	if after := r.view(); len(after) >= len(before) {
+		t.Errorf("%d messages five minutes later, %d before", len(after), len(before))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/chatkeep/chatkeep/gateway/command"
 	"github.com/chatkeep/chatkeep/gateway/slot"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
@@ -55,7 +56,7 @@ func (g *Gateway) change(ctx context.Context, key string, dryRun bool, do func(t
 func (g *Gateway) changeAll(ctx context.Context, key string, dryRun bool, do func(tx store.SessionTx, c *Change) ([]*models.Inbound, error)) (Change, error) {
 	c, err := g.change(ctx, key, dryRun, do)
 	if err == nil && !dryRun {
-		g.summaries.stop(key)
+		g.summaries.stop(key, "")
 	}
 	return c, err
 }
@@ -82,7 +83,8 @@ func (g *Gateway) Cancel(ctx context.Context, key string, dryRun bool) (Change, 
 // Reset starts an empty context in the current slot; what was there can be
 // restored for a while. Changed counts the messages set aside.
 func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, error) {
-	return g.changeAll(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
+	var current string
+	c, err := g.change(ctx, key, dryRun, func(tx store.SessionTx, c *Change) ([]*models.Inbound, error) {
 		if _, err := tx.Session(); err != nil {
 			return nil, err
 		}
@@ -90,8 +92,9 @@ func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, e
 		if err != nil {
 			return nil, err
 		}
+		current = tx.CurrentSlot()
 		for _, s := range slots {
-			if s.ID != tx.CurrentSlot() {
+			if s.ID != current {
 				continue
 			}
 			if s.Mode == models.SlotReadonly {
@@ -107,8 +110,12 @@ func (g *Gateway) Reset(ctx context.Context, key string, dryRun bool) (Change, e
 		if err != nil {
 			return nil, err
 		}
-		return pending, tx.Reset(tx.CurrentSlot(), observed, g.now())
+		return pending, tx.Reset(current, observed, g.now())
 	})
+	if err == nil && !dryRun {
+		g.summaries.stop(key, current)
+	}
+	return c, err
 }
 
 // Restore brings back what the latest reset set aside, in the slot that was reset.
@@ -191,6 +198,7 @@ func (g *Gateway) Delete(ctx context.Context, key string, dryRun bool) (Change, 
 
 func (g *Gateway) supersedePending(tx store.SessionTx, why string) ([]*models.Inbound, error) {
 	pending, err := tx.Pending()
+	pending = command.Ending(pending, tx.CurrentSlot())
 	if err != nil || len(pending) == 0 {
 		return nil, err
 	}

@@ -52,6 +52,7 @@ type Gateway struct {
 	compactor    *compact.Compactor
 	summaries    *summaries
 	summarySlots chan struct{}
+	deferred     deferredCommands
 
 	ready   atomic.Bool
 	metrics *telemetry.Metrics // nil: nothing is counted
@@ -118,6 +119,7 @@ func New(cfg Config, s Settings, st store.Store, channels []adapters.Adapter, c 
 	g.background = newBackground(log)
 	g.live = live.NewFeed(cfg.Owner, c)
 	g.summaries, g.summarySlots = newSummaries(), make(chan struct{}, maxSummaries)
+	g.deferred.held = map[string]context.CancelCauseFunc{}
 	g.compactor = compact.New(summaryStore{st, g}, c, g.counter.AtLeast)
 	for _, a := range channels {
 		id := accountID{a.Channel(), a.Account()}
@@ -183,6 +185,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	work.Go(func() { g.pool.Run(lanes) })
 	tail.Go(func() { g.hub.Run(late) })
 	tail.Go(func() { g.outbox.run(late) })
+	tail.Go(func() { g.keepDeferred(late) })
 	if g.cfg.Only == "" {
 		tail.Go(func() { g.watchConnections(late) })
 		tail.Go(func() { g.recoverCommands(late) })

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/chatkeep/chatkeep/gateway/lifecycle"
+	"github.com/chatkeep/chatkeep/gateway/limit"
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/sessionmgr/key"
 	"github.com/chatkeep/chatkeep/store"
@@ -26,9 +28,12 @@ const (
 	// finds is looked at, marked, and not found again.
 	pruneAfter = 8
 	// slotGone is the reason of a slot that was deleted meanwhile, slotOrphaned of one
-	// whose agent is not configured any more.
-	slotGone     = "gone"
-	slotOrphaned = "no agent"
+	// whose agent is not configured any more, slotRests of one whose summary failed of
+	// late, slotOverBudget of one for which nothing is left to spend today.
+	slotGone       = "gone"
+	slotOrphaned   = "no agent"
+	slotRests      = "failed before"
+	slotOverBudget = "over budget"
 )
 
 // slotJobs are the jobs that shorten contexts.
@@ -60,6 +65,10 @@ func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 				return g.store.CompactCandidates(ctx, c.MinTokens(), c.MinMessages, after, limit)
 			},
 			Do: func(ctx context.Context, slots []store.SlotSize, dryRun bool) ([]string, error) {
+				reason, err := g.notSummarised(ctx, slots[0])
+				if err != nil || reason != "" {
+					return []string{reason}, err
+				}
 				result, err := g.compact(ctx, compaction{key: slots[0].SessionKey, slot: slots[0].Slot, dryRun: dryRun})
 				if err != nil {
 					return excuse(slots, err)
@@ -68,6 +77,19 @@ func (g *Gateway) slotJobs() []lifecycle.SlotJob {
 			},
 		},
 	}
+}
+
+// notSummarised says why the job does not ask for a slot's summary; empty: it does.
+func (g *Gateway) notSummarised(ctx context.Context, slot store.SlotSize) (string, error) {
+	if g.summaries.rests(slotID{slot.SessionKey, slot.Slot}, g.now()) {
+		return slotRests, nil
+	}
+	s := g.settings.Load()
+	used, err := g.exceeded(ctx, s, limit.Use{Session: slot.SessionKey, Agent: cmp.Or(s.Compaction.Agent, slot.AgentID)})
+	if used != nil {
+		return slotOverBudget, nil
+	}
+	return "", err
 }
 
 func offUnless(enabled bool, key string) string {

@@ -118,18 +118,13 @@ func (r *turn) checkBudgets(ctx context.Context) *result {
 		return r.unreadable(ctx, err)
 	}
 	r.budgets = l.Standings(budgets, spent)
-	if r.exempt() {
+	b := limit.UsedUp(r.budgets)
+	if b == nil || r.exempt() {
 		return nil
 	}
-	for _, b := range r.budgets {
-		if !b.Exceeded() {
-			continue
-		}
-		outcome, say := r.g.overBudget(b, r.lang)
-		now := r.g.now().In(r.settings.location())
-		key := fmt.Sprintf("budget\x00%d\x00%s\x00%s\x00%d\x00%s", b.Day, b.Kind, b.Subject, b.Total(), r.env.Message.Chat.ID)
-		r.tellLater(key, limit.Tomorrow(now), say)
-		return failed(outcome.State, outcome.Code, outcome.Error, "")
-	}
-	return nil
+	outcome, say := r.g.overBudget(*b, r.lang)
+	now := r.g.now().In(r.settings.location())
+	key := fmt.Sprintf("budget\x00%d\x00%s\x00%s\x00%d\x00%s", b.Day, b.Kind, b.Subject, b.Total(), r.env.Message.Chat.ID)
+	r.tellLater(key, limit.Tomorrow(now), say)
+	return failed(outcome.State, outcome.Code, outcome.Error, "")
 }

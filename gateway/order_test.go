@@ -130,7 +130,7 @@ func TestCommandThatKillsItsProcessIsSetAside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.storedCommand("c1", "help")
-	for claims := 0; claims < 7; {
+	for claims := 0; claims < 5; {
 		got, err := r.store.ClaimCommands(context.Background(), store.ClaimRequest{Owner: "dying", Lease: time.Millisecond}, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -15,21 +16,24 @@ const dropBatch = 5000
 // there is very much to delete.
 func (g *Gateway) pruneSlots(ctx context.Context, slots []store.SlotSize, dryRun bool) ([]*slotPruning, error) {
 	all := make([]*slotPruning, len(slots))
-	var todo []*slotPruning
+	var planned []*slotPruning
 	for i, slot := range slots {
 		p, err := g.planPruning(ctx, slot.SessionKey, slot.Slot)
+		if errors.Is(err, store.ErrNotFound) {
+			p, err = &slotPruning{key: slot.SessionKey, not: slotGone}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		if all[i] = p; p.seen > 0 {
-			todo = append(todo, p)
+			planned = append(planned, p)
 		}
 	}
 	if dryRun {
-		return all, g.previewPruning(ctx, todo)
+		return all, g.previewPruning(ctx, planned)
 	}
-	for len(todo) > 0 {
-		steps := nextSteps(todo)
+	for len(planned) > 0 {
+		steps := nextSteps(planned)
 		if err := g.applyPruning(ctx, steps); err != nil {
 			return nil, err
 		}
@@ -40,7 +44,7 @@ func (g *Gateway) pruneSlots(ctx context.Context, slots []store.SlotSize, dryRun
 		if last := steps[done-1]; last.left > 0 && !last.inUse {
 			done-- // the others had room for all
 		}
-		todo = todo[done:]
+		planned = planned[done:]
 	}
 	return all, nil
 }
@@ -57,10 +61,10 @@ type pruneStep struct {
 
 // nextSteps are as many as one transaction takes: the first of those to do, of which the
 // last may need more.
-func nextSteps(todo []*slotPruning) []*pruneStep {
+func nextSteps(planned []*slotPruning) []*pruneStep {
 	var steps []*pruneStep
-	for room := dropBatch; len(todo) > 0 && room > 0; todo = todo[1:] {
-		p := todo[0]
+	for room := dropBatch; len(planned) > 0 && room > 0; planned = planned[1:] {
+		p := planned[0]
 		n := min(p.left, room)
 		p.left, room = p.left-n, room-n
 		steps = append(steps, &pruneStep{slotPruning: p, through: p.dropThrough - int64(p.left), touched: true}) // until it is seen that it was not
@@ -118,8 +122,8 @@ func (s *pruneStep) do(tx store.SessionTx, g *Gateway) error {
 }
 
 // previewPruning finds out what would be left as it is, because it is in use.
-func (g *Gateway) previewPruning(ctx context.Context, todo []*slotPruning) error {
-	for _, p := range todo {
+func (g *Gateway) previewPruning(ctx context.Context, planned []*slotPruning) error {
+	for _, p := range planned {
 		if _, err := g.change(ctx, p.key, true, func(tx store.SessionTx, _ *Change) ([]*models.Inbound, error) {
 			same, err := tx.Untouched(p.read)
 			if p.inUse = !same; same {

@@ -163,3 +163,48 @@ func TestTheJobKeepsNoContexts(t *testing.T) {
 		t.Errorf("%d of %d contexts are held", kept.held, len(kept.read))
 	}
 }
+
+// deserted is a store in which a session is gone once the job has found it.
+type deserted struct {
+	store.Store
+
+	changes int
+}
+
+// PruneCandidates finds the slots, and then one is gone.
+func (v *deserted) PruneCandidates(ctx context.Context, least int, after string, limit int) ([]store.SlotSize, string, error) {
+	slots, next, err := v.Store.PruneCandidates(ctx, least, after, limit)
+	if err == nil && len(slots) > 1 {
+		err = v.Store.ChangeSession(ctx, slots[1].SessionKey, func(tx store.SessionTx) error { return tx.Delete(time.Now()) })
+	}
+	return slots, next, err
+}
+
+// ChangeSessions counts.
+func (v *deserted) ChangeSessions(ctx context.Context, keys []string, change func(key string, tx store.SessionTx) error) error {
+	v.changes++
+	return v.Store.ChangeSessions(ctx, keys, change)
+}
+
+// A slot that is gone does not keep those from each other that it was found with.
+func TestTheJobPassesOverWhatIsGone(t *testing.T) {
+	r := newPruneRig(t, prune.ModeHard)
+	r.settings.MaxMessages = 10
+	counted := &deserted{Store: r.store}
+	r.store = counted
+	r.start()
+	for i := range 5 {
+		messages := make([]*models.SessionMessage, 30)
+		for n := range messages {
+			messages[n] = &models.SessionMessage{ID: fmt.Sprint("m", i, "-", n), Role: models.RoleUser, Content: "said"}
+		}
+		r.begin(fmt.Sprint("s", i), messages)
+	}
+	report, err := r.gateway.RunJob(t.Context(), lifecycle.Prune, false)
+	if err != nil || report.Changed != 4 || report.Reasons["gone"] != 1 || report.Error != "" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if counted.changes != 1 {
+		t.Errorf("%d transactions", counted.changes)
+	}
+}

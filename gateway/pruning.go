@@ -49,6 +49,9 @@ const (
 // [store.ErrNotFound].
 func (g *Gateway) Prune(ctx context.Context, key, slot string, dryRun bool) (Pruning, error) {
 	done, err := g.pruneSlots(ctx, []store.SlotSize{{SessionKey: key, Slot: slot}}, dryRun)
+	if err == nil && done[0].not == slotGone {
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return Pruning{}, fmt.Errorf("prune: %w", err)
 	}

@@ -190,6 +190,27 @@ func (r *rig) ends(id string, state models.InboundState) *models.Inbound {
 	return in
 }
 
+// fetched is what becomes of a message whose answer is fetched.
+func (r *rig) fetched(id, said string) (in *models.Inbound) {
+	r.t.Helper()
+	if err := r.accept(whisper(id, "ann", said), func(in *gateway.Incoming) { in.Pulled, in.Awaited = true, true }); err != nil {
+		r.t.Fatal(err)
+	}
+	r.until(id+" has its outcome", func() bool {
+		items, _, err := r.store.ListInbound(context.Background(), store.InboundQuery{Limit: 50})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, item := range items {
+			if item.PlatformMessageID == id && item.State.Final() {
+				in = item
+			}
+		}
+		return in != nil
+	})
+	return in
+}
+
 // running waits until the agent works on a text.
 func (r *rig) running(text string) {
 	r.t.Helper()

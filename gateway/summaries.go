@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// summaryPause is how long after a failure turns do not try again by themselves.
+	// summaryPause is how long after a failure turns do not try again by themselves. The
+	// job waits twice as long after each further one, up to mostPause: nobody may ever
+	// say anything there that helps, and each try costs.
 	summaryPause = 5 * time.Minute
+	mostPause    = 24 * time.Hour
 	// maxFailures bounds the slots whose failure is remembered.
 	maxFailures = 1000
 )
@@ -26,7 +29,13 @@ type slotID struct{ key, slot string }
 type summaries struct {
 	mu      sync.Mutex
 	running map[slotID]*runningSummary
-	failed  map[slotID]time.Time
+	failed  map[slotID]failure
+}
+
+// failure is when a slot failed last, and how often in a row.
+type failure struct {
+	at    time.Time
+	times int
 }
 
 type runningSummary struct {
@@ -35,7 +44,7 @@ type runningSummary struct {
 }
 
 func newSummaries() *summaries {
-	return &summaries{running: map[slotID]*runningSummary{}, failed: map[slotID]time.Time{}}
+	return &summaries{running: map[slotID]*runningSummary{}, failed: map[slotID]failure{}}
 }
 
 // begin makes room for a summary, which ends with end. If one runs already, busy is
@@ -86,12 +95,12 @@ func (s *summaries) runs(key string) bool {
 	return false
 }
 
-// stop ends the summaries of a session.
-func (s *summaries) stop(key string) {
+// stop ends the summary of a session's slot; an empty one means all of them.
+func (s *summaries) stop(key, slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, r := range s.running {
-		if id.key == key {
+		if id.key == key && (slot == "" || id.slot == slot) {
 			r.cancel(errSummaryStopped)
 		}
 	}
@@ -105,8 +114,9 @@ func (s *summaries) settle(id slotID, err error, now time.Time) {
 		delete(s.failed, id)
 		return
 	}
-	for other, at := range s.failed {
-		if now.Sub(at) >= summaryPause {
+	times := s.failed[id].times + 1
+	for other, f := range s.failed {
+		if now.Sub(f.at) >= mostPause {
 			delete(s.failed, other)
 		}
 	}
@@ -116,13 +126,31 @@ func (s *summaries) settle(id slotID, err error, now time.Time) {
 		}
 		delete(s.failed, other) // any: so many fail only if all do
 	}
-	s.failed[id] = now
+	s.failed[id] = failure{now, times}
 }
 
 // paused reports whether the slot failed a short while ago.
 func (s *summaries) paused(id slotID, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, failed := s.failed[id]
-	return failed && now.Sub(at) < summaryPause
+	f, failed := s.failed[id]
+	return failed && now.Sub(f.at) < summaryPause
+}
+
+// rests reports whether the slot failed so often of late that the job leaves it alone.
+func (s *summaries) rests(id slotID, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, failed := s.failed[id]
+	if !failed {
+		return false
+	}
+	pause := summaryPause
+	for range f.times - 1 {
+		if pause *= 2; pause >= mostPause {
+			pause = mostPause
+			break
+		}
+	}
+	return now.Sub(f.at) < pause
 }

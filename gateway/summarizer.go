@@ -23,10 +23,19 @@ var errNoSummarizer = errors.New("gateway: no such agent to summarise with")
 // errBusy means that the slot is being summarised already.
 var errBusy = errors.New("gateway: the slot is being summarised already")
 
+// summary is what a model is asked for about a slot, and what becomes of its cost.
+type summary struct {
+	compact.Request
+
+	// pay counts a cost in the transaction that stores what it was for.
+	pay func(tx store.SessionTx, cost models.Usage) error
+}
+
 // summarised lets a model work on a slot's summary, once at a time, within a deadline
-// and until somebody stops it, and counts what it cost. Failures make turns pause.
+// and until somebody stops it, and counts what it cost unless work has paid for it.
+// Failures make turns and the job pause.
 func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.Session, slot string, by asker,
-	work func(ctx context.Context, r compact.Request) (models.Usage, error),
+	work func(ctx context.Context, r summary) (cost models.Usage, paid bool, err error),
 ) error {
 	name := cmp.Or(s.Compaction.Agent, session.AgentID)
 	agent := s.Agents[name]
@@ -43,33 +52,46 @@ func (g *Gateway) summarised(ctx context.Context, s *Settings, session *models.S
 	defer end()
 	ctx, unwatch := g.whileUnchanged(ctx, id)
 	defer unwatch()
-	usage, err := work(ctx, compact.Request{
-		Key: session.Key, Slot: slot, Model: g.summarizer(agent, session, slot), Window: agent.ContextWindow,
-	})
 	by.use.Session, by.use.Agent = session.Key, agent.ID
-	g.addUsage(ctx, store.UsageEntry{SessionKey: session.Key, User: by.user, AgentID: agent.ID, Model: agent.Model}, by.use, usage)
+	model := chosenModel(agent, session)
+	entry := store.UsageEntry{SessionKey: session.Key, User: by.user, AgentID: agent.ID, Model: cmp.Or(model, agent.Model)}
+	cost, paid, err := work(ctx, summary{
+		compact.Request{Key: session.Key, Slot: slot, Model: g.summarizer(agent, session, slot, model), Window: agent.ContextWindow},
+		func(tx store.SessionTx, cost models.Usage) error { return tx.AddUsage(g.charged(entry, by.use, cost)) },
+	})
+	if paid {
+		g.metrics.Tokens(agent.ID, cost.PromptTokens, cost.CompletionTokens)
+	} else {
+		g.addUsage(ctx, entry, by.use, cost)
+	}
 	switch cause := context.Cause(ctx); {
 	case err != nil && (errors.Is(cause, errSummaryStopped) || errors.Is(cause, errSummaryVoid)):
 		return fmt.Errorf("%w: %w", cause, err)
-	case !errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(err, store.ErrUnavailable): // which says nothing of the next one
+	case err == nil || !errors.Is(ctx.Err(), context.Canceled):
 		g.summaries.settle(id, err, g.now())
 	}
 	return err
 }
 
+// chosenModel is the model that a session chose, which is that of its own agent; empty:
+// the agent's.
+func chosenModel(agent Agent, session *models.Session) string {
+	if agent.ID != session.AgentID {
+		return ""
+	}
+	return session.Model
+}
+
 // summarizer asks an agent as a model: without tools, and without a person who waits.
-// The model that a session chose is that of its own agent.
-func (g *Gateway) summarizer(agent Agent, session *models.Session, slot string) compact.Model {
+func (g *Gateway) summarizer(agent Agent, session *models.Session, slot, model string) compact.Model {
 	return func(ctx context.Context, ask compact.Ask) (compact.Answer, error) {
 		request := &agents.Request{
 			SessionKey: session.Key, Slot: slot, AgentID: agent.ID, Channel: session.Channel, Account: session.Account,
-			Text: ask.Text,
+			Text: ask.Text, Model: model,
 			Messages: []*models.SessionMessage{
 				{Role: models.RoleSystem, Content: ask.System}, {Role: models.RoleUser, Content: ask.Text},
 			},
-		}
-		if agent.ID == session.AgentID {
-			request.Model = session.Model
 		}
 		var response *agents.Response
 		err := error(&agents.Error{Kind: agents.Permanent, Err: errNoAnswer})

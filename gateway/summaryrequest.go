@@ -16,7 +16,7 @@ const maxSummaries = 16
 // outcome until the commit that stores the summary, or says why there is none. So it is
 // stopped like a turn, and whoever takes it over after a crash makes the summary.
 func (g *Gateway) deferSummary(tx store.SessionTx, in *models.Inbound, env *envelope, slot, started string) error {
-	if err := tx.Defer(in.ID, slot); err != nil || env.Operator != "" {
+	if err := tx.Defer(in.ID, slot, g.pool.ClaimRequest()); err != nil || env.Operator != "" {
 		return err
 	}
 	return tx.Deliver(g.notices(in, env, started))
@@ -25,7 +25,10 @@ func (g *Gateway) deferSummary(tx store.SessionTx, in *models.Inbound, env *enve
 // startSummary makes the summary that a deferred command waits for, beside the lane.
 func (g *Gateway) startSummary(in *models.Inbound) {
 	g.background.start(func(ctx context.Context) {
-		wanted, end := g.whileWanted(ctx, in.ID)
+		wanted, end, ok := g.whileWanted(ctx, in.ID)
+		if !ok {
+			return
+		}
 		defer end()
 		select {
 		case g.summarySlots <- struct{}{}:
@@ -36,7 +39,7 @@ func (g *Gateway) startSummary(in *models.Inbound) {
 		case <-wanted.Done():
 		}
 		if ctx.Err() != nil {
-			end() // it renews no more
+			end()
 			g.handBackSummary(ctx, in)
 		}
 	})
@@ -46,7 +49,7 @@ func (g *Gateway) startSummary(in *models.Inbound) {
 func (g *Gateway) handBackSummary(ctx context.Context, in *models.Inbound) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
-	if err := g.store.ReleaseCommand(bounded, in.ID); err != nil {
+	if err := g.store.ReleaseCommand(bounded, in.ID, g.pool.ClaimRequest().Owner); err != nil {
 		g.log.Warn("a summary could not be handed back; it is taken over once its lease is over", "inbound", in.ID, "error", err)
 	}
 }
@@ -64,7 +67,7 @@ func (g *Gateway) summarise(ctx context.Context, in *models.Inbound) error {
 	s := g.settings.Load()
 	chat, _ := s.Chat(in.Channel, in.Account, env.Message.Chat.ID)
 	ends := summaryEnds{g, in, env, langOf(chat, env.Message)}
-	if in.Attempts > maxAttempts {
+	if in.Attempts >= maxAttempts {
 		return g.endSummary(ctx, in, ends.givenUp())
 	}
 	var end ending

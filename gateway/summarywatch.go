@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,15 +34,64 @@ func (g *Gateway) whileUnchanged(ctx context.Context, id slotID) (_ context.Cont
 	})
 }
 
-// whileWanted returns a context that ends once a deferred command has its outcome, and
-// keeps it from being taken over until then.
-func (g *Gateway) whileWanted(ctx context.Context, inboundID string) (_ context.Context, end func()) {
-	return g.watched(ctx, min(summaryPoll, g.cfg.Lease/3), func(ctx context.Context) error {
-		if errors.Is(g.store.RenewCommand(ctx, inboundID, g.cfg.Lease), store.ErrNotFound) {
-			return errSummaryStopped
+// deferredCommands are the commands whose summaries are made, or wait, here.
+type deferredCommands struct {
+	mu   sync.Mutex
+	held map[string]context.CancelCauseFunc
+}
+
+func (d *deferredCommands) ids() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.held))
+}
+
+// whileWanted returns a context that ends once a deferred command has its outcome or is
+// another replica's, and keeps it from being taken over until then. It reports false if
+// somebody here is at it already.
+func (g *Gateway) whileWanted(ctx context.Context, inboundID string) (_ context.Context, end func(), ok bool) {
+	d := &g.deferred
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[inboundID] != nil {
+		return ctx, nil, false
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	d.held[inboundID] = cancel
+	return ctx, func() {
+		cancel(nil)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.held, inboundID)
+	}, true
+}
+
+// keepDeferred renews the leases of all deferred commands together, however many wait.
+func (g *Gateway) keepDeferred(ctx context.Context) {
+	for clock.Sleep(ctx, g.clock, min(summaryPoll, g.cfg.Lease/3)) == nil {
+		ids := g.deferred.ids()
+		if len(ids) == 0 {
+			continue
 		}
-		return nil
-	})
+		bounded, done := context.WithTimeout(ctx, g.cfg.Lease)
+		held, err := g.store.RenewCommands(bounded, ids, g.pool.ClaimRequest())
+		done()
+		if err != nil {
+			continue // the commit finds out whether it still may
+		}
+		g.deferred.keep(ids, held)
+	}
+}
+
+// keep ends the work on those of the commands that are not held any more.
+func (d *deferredCommands) keep(ids, held []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range ids {
+		if cancel := d.held[id]; cancel != nil && !slices.Contains(held, id) {
+			cancel(errSummaryStopped)
+		}
+	}
 }
 
 // watched returns a context that ends with what look returns, which is called again and

@@ -61,6 +61,8 @@ type turn struct {
 	decided []prune.Decision
 	asked   *window.Output // of the latest request
 	room    int            // tokens that it may have
+	// calledAt is when the model was last called: by a request, or after its tools.
+	calledAt time.Time
 	// unsummarised is set if the context was to be summarised and could not be.
 	unsummarised    *store.SessionContext
 	observedThrough int64
@@ -204,7 +206,6 @@ func (r *turn) answer(ctx context.Context) *result {
 		return refused
 	}
 	r.preview = r.newPreviewer(ctx)
-	called := r.g.now()
 	response, err := r.respondOrRetry(ctx, request)
 	if err != nil && agents.KindOf(err) == agents.Overflow && ctx.Err() == nil {
 		response, err = r.shorter(ctx, err)
@@ -246,7 +247,7 @@ func (r *turn) answer(ctx context.Context) *result {
 			Reply: &models.Reply{MessageID: final.ID, Role: models.RoleAssistant, Content: say, ToolCalls: calls, Usage: response.Usage},
 		},
 		messages: slices.Concat(r.added.all(), response.Messages),
-		say:      say, kind: r.answerKind(), modelAt: called,
+		say:      say, kind: r.answerKind(), modelAt: r.calledAt,
 	}, response.Held)
 }
 
@@ -265,7 +266,11 @@ func (r *turn) respond(ctx context.Context, request *agents.Request) (response *
 		r.preview.emit(e)
 	})
 	var heard strings.Builder
+	r.calledAt = r.g.now()
 	response, err = r.agent.Agent.Respond(ctx, request, func(e agents.Event) {
+		if e.Delta == "" { // a tool has ended, or a try: the model is called again
+			r.calledAt = r.g.now()
+		}
 		heard.WriteString(e.Delta)
 		shown.event(e)
 	})

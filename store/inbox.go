@@ -37,12 +37,12 @@ type Inbox interface {
 	// ClaimCommands claims commands whose process died before they were carried out, and
 	// what was deferred ([SessionTx].Defer) as well.
 	ClaimCommands(ctx context.Context, c ClaimRequest, limit int) ([]*models.Inbound, error)
-	// RenewCommand extends the lease of a command that is being carried out;
-	// [ErrNotFound] once it has its outcome.
-	RenewCommand(ctx context.Context, id string, lease time.Duration) error
-	// ReleaseCommand hands a deferred command back before it has its outcome: it is due
-	// at once, and the attempt does not count.
-	ReleaseCommand(ctx context.Context, id string) error
+	// RenewCommands extends the leases of commands that an owner carries out, and returns
+	// those that are still its own: the others have their outcome, or were taken over.
+	RenewCommands(ctx context.Context, ids []string, c ClaimRequest) (held []string, err error)
+	// ReleaseCommand hands a deferred command of an owner's back before it has its outcome:
+	// it is due at once, and the attempt does not count.
+	ReleaseCommand(ctx context.Context, id, owner string) error
 }
 
 // AcceptRequest is a message to be stored.

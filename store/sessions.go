@@ -55,9 +55,9 @@ type SessionTx interface {
 	// of a session run in the order of their places.
 	FirstCommand() (*models.Inbound, error)
 	// Defer takes a command that has no outcome yet out of that order: what it asked for
-	// takes time, and goes on about a slot, under the command's lease. [ErrConflict] if it
+	// takes time, and goes on about a slot, under a lease of its own. [ErrConflict] if it
 	// has its outcome.
-	Defer(id, slot string) error
+	Defer(id, slot string, c ClaimRequest) error
 	// LastPlace is the newest place in the order of a session, this one or another; zero if
 	// nothing was ever said there.
 	LastPlace(key string) (int64, error)

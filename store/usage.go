@@ -10,7 +10,8 @@ import (
 // What a turn cost is written to its message's row in the turn's own commit; SumUsage
 // adds it to the totals later, once. Budgets that are limited are counted at once.
 type Usage interface {
-	// AddUsage counts what no turn commits: summaries, calls without a session.
+	// AddUsage counts what no turn commits: calls without a session, and what came to
+	// nothing. Of a session that was deleted meanwhile not even the key is kept.
 	AddUsage(ctx context.Context, entries []UsageEntry, spend []Spending) error
 	// SumUsage adds what at most batch turns cost to the totals and returns how many
 	// turns these were; zero: all are counted.
@@ -24,8 +25,11 @@ type Usage interface {
 	AllowMore(ctx context.Context, b Budget, extra int64) (Spent, error)
 }
 
-// UsageTx is what a chat command may do about budgets, in its own transaction.
+// UsageTx is what a change of a session may do about usage and budgets, in its own transaction.
 type UsageTx interface {
+	// AddUsage counts, for the session, what it cost to make the change. It comes last:
+	// others may want these rows as well.
+	AddUsage(e UsageEntry, spend []Spending) error
 	// Spent is [Usage].Spent.
 	Spent(budgets []Budget) ([]Spent, error)
 	// AllowMore is [Usage].AllowMore.

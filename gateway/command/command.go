@@ -110,8 +110,9 @@ type Call struct {
 	Compact     string
 	OverBudget  *limit.Standing
 	StopSummary bool
-	// Emptied is set if the current slot was emptied: what was said later begins anew.
-	Emptied bool
+	// Emptied is the slot that was emptied, the current one: what was said later begins
+	// anew, and there is nothing to be summarised any more.
+	Emptied string
 }
 
 // Run carries the command out and returns what it has to say.
@@ -231,7 +232,7 @@ func reset(c *Call) (string, error) {
 	if err := c.Tx.Reset(slot, observed, c.Now); err != nil {
 		return "", err
 	}
-	c.Emptied, c.StopSummary = true, true
+	c.Emptied = slot
 	return withDropped(c.Lang, text.Say(c.Lang, text.ResetDone, slot), dropped), nil
 }
 
@@ -248,12 +249,17 @@ func (c *Call) pending() ([]*models.Inbound, error) {
 	return slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Seq > c.Place }), err
 }
 
+// Ending is what ends of a session's messages when its current slot begins anew:
+// everything but summaries of other slots.
+func Ending(pending []*models.Inbound, current string) []*models.Inbound {
+	return slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Deferred && in.Slot != current })
+}
+
 // supersedeAll ends everything that runs or waits in the session, but for summaries of
-// slots that are not current.
+// other slots.
 func (c *Call) supersedeAll() (int, error) {
 	pending, err := c.pending()
-	current := c.Tx.CurrentSlot()
-	pending = slices.DeleteFunc(pending, func(in *models.Inbound) bool { return in.Deferred && in.Slot != current })
+	pending = Ending(pending, c.Tx.CurrentSlot())
 	if err != nil || len(pending) == 0 {
 		return 0, err
 	}

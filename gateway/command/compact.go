@@ -69,10 +69,5 @@ func (c *Call) exceeded() (*limit.Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range a.Limits.Standings(budgets, spent) {
-		if b.Exceeded() {
-			return &b, nil
-		}
-	}
-	return nil, nil
+	return limit.UsedUp(a.Limits.Standings(budgets, spent)), nil
 }

@@ -112,6 +112,17 @@ func (s Standing) Total() int64 { return s.Limit + s.Extra }
 // Exceeded reports whether nothing is left.
 func (s Standing) Exceeded() bool { return s.Limit > 0 && s.Tokens >= s.Total() }
 
+// UsedUp returns the first of some budgets of which nothing is left; nil: of each
+// something is.
+func UsedUp(all []Standing) *Standing {
+	for i := range all {
+		if all[i].Exceeded() {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // IsLifted reports whether the budget was lifted for the day.
 func (s Standing) IsLifted() bool { return s.Extra >= Lifted }
 

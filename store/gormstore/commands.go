@@ -2,8 +2,10 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
@@ -45,38 +47,77 @@ func (s *Store) ClaimCommands(ctx context.Context, c store.ClaimRequest, limit i
 	return out, err
 }
 
-// RenewCommand extends a command's lease.
-func (s *Store) RenewCommand(ctx context.Context, id string, lease time.Duration) error {
-	return s.autocommit(ctx, "renew command", func(t *tx) error {
-		n, err := t.exec("UPDATE commands SET due_at = {now} + ? WHERE inbound_id = ?", millis(lease), id)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("the command has its outcome: %w", store.ErrNotFound)
+// RenewCommands reads the commands and writes those that are the owner's.
+func (s *Store) RenewCommands(ctx context.Context, ids []string, c store.ClaimRequest) (held []string, err error) {
+	for some := range slices.Chunk(ids, maxIDs) {
+		err := s.autocommit(ctx, "renew commands", func(t *tx) error {
+			mine, tokens, err := commandsOf(t, c.Owner, some)
+			if err != nil || len(mine) == 0 {
+				return err
+			}
+			n := len(mine)
+			if _, err := t.exec("UPDATE commands SET due_at = {now} + ? WHERE inbound_id IN "+values(1, n)+" AND lease_owner IN "+values(1, n),
+				slices.Concat([]any{millis(c.Lease)}, anys(mine), anys(tokens))...); err != nil {
+				return err
+			}
+			held = append(held, mine...)
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
+	}
+	return held, nil
+}
+
+// commandsOf are those of some commands that an owner holds, with the tokens of their leases.
+func commandsOf(t *tx, owner string, ids []string) (mine, tokens []string, err error) {
+	var rows []struct {
+		InboundID  string
+		LeaseOwner sql.NullString
+	}
+	if _, err := t.find(&rows, "SELECT inbound_id, lease_owner FROM commands WHERE inbound_id IN "+values(1, len(ids)), anys(ids)...); err != nil {
+		return nil, nil, err
+	}
+	for _, row := range rows {
+		if strings.HasPrefix(row.LeaseOwner.String, owner+"/") {
+			mine, tokens = append(mine, row.InboundID), append(tokens, row.LeaseOwner.String)
+		}
+	}
+	return mine, tokens, nil
 }
 
 // ReleaseCommand hands a command back.
-func (s *Store) ReleaseCommand(ctx context.Context, id string) error {
+func (s *Store) ReleaseCommand(ctx context.Context, id, owner string) error {
 	return s.write(ctx, "release command", func(t *tx) error {
-		if _, err := t.exec("UPDATE inbound SET state = ? WHERE id = ? AND queued = ? AND state = ?",
-			string(models.InboundReceived), id, deferred, string(models.InboundRunning)); err != nil {
+		_, tokens, err := commandsOf(t, owner, []string{id})
+		if err != nil || len(tokens) == 0 {
 			return err
 		}
-		_, err := t.exec("UPDATE commands SET due_at = {now} WHERE inbound_id = ?", id)
+		n, err := t.exec("UPDATE commands SET due_at = {now}, lease_owner = NULL WHERE inbound_id = ? AND lease_owner = ?", id, tokens[0])
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = t.exec("UPDATE inbound SET state = ? WHERE id = ? AND queued = ? AND state = ?",
+			string(models.InboundReceived), id, deferred, string(models.InboundRunning))
 		return err
 	})
 }
 
-func (x *sessionTx) Defer(id, slot string) error {
+func (x *sessionTx) Defer(id, slot string, claim store.ClaimRequest) error {
 	var c checks
 	c.slot(slot)
 	if c.err != nil {
 		return c.err
 	}
-	n, err := x.tx.exec("UPDATE inbound SET queued = ?, slot = ? WHERE id = ? AND sid = ? AND queued = ?", deferred, slot, id, x.lane.Sid, around)
+	n, err := x.tx.exec("UPDATE inbound SET queued = ?, slot = ?, state = ? WHERE id = ? AND sid = ? AND queued = ?",
+		deferred, slot, string(models.InboundRunning), id, x.lane.Sid, around)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the command has its outcome: %w", store.ErrConflict)
 	}
+	if err != nil {
+		return err
+	}
+	_, err = x.tx.exec("UPDATE commands SET due_at = {now} + ?, lease_owner = ? WHERE inbound_id = ?", millis(claim.Lease), x.store.token(claim.Owner), id)
 	return err
 }

@@ -103,10 +103,10 @@ func growSlot(t *tx, sid []byte, slot string, g growth) error {
 	user, model, active, now := micros(g.userAt), micros(g.modelAt), micros(g.activeAt), micros(g.now)
 	_, err := t.exec(`UPDATE slots SET next_seq = next_seq + ?, message_count = message_count + ?, total_tokens = total_tokens + ?,
 		user_at = CASE WHEN user_at < ? THEN ? ELSE user_at END, model_at = CASE WHEN model_at < ? THEN ? ELSE model_at END,
-		shown_from = CASE WHEN ? > 0 THEN ? ELSE shown_from END, results_from = CASE WHEN ? > 0 THEN ? ELSE results_from END,
+		shown_from = CASE WHEN ? = 0 THEN shown_from WHEN ? > compacted_through THEN ? ELSE 0 END, results_from = CASE WHEN ? > 0 THEN ? ELSE results_from END,
 		active_at = CASE WHEN active_at < ? THEN ? ELSE active_at END, updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END
 		WHERE sid = ? AND name = ?`,
-		g.messages, g.messages, g.tokens, user, user, model, model, model, g.shownFrom, model, g.resultsFrom, active, active, now, now, sid, slot)
+		g.messages, g.messages, g.tokens, user, user, model, model, model, g.shownFrom, g.shownFrom, model, g.resultsFrom, active, active, now, now, sid, slot)
 	return err
 }
 

@@ -260,7 +260,11 @@ func (s *Store) eraseLane(ctx context.Context, p erasureRow, batch int) (total i
 		if _, err := t.exec("DELETE FROM erasures WHERE kind = 'lane' AND ref = ? AND through = ?", p.Ref, p.Through); err != nil {
 			return err
 		}
-		// The key itself names people. Only an idle lane that was not used since may go.
+		// The key itself names people: whoever summed up a turn just then wrote it down again.
+		if _, err := t.exec("DELETE FROM usage_totals WHERE subject_hash = ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE sid = ?)", p.Ref, p.Ref); err != nil {
+			return err
+		}
+		// Only an idle lane that was not used since may go.
 		_, err := t.exec(`DELETE FROM lanes WHERE sid = ? AND due_at IS NULL AND lease_owner IS NULL AND last_seq = ? AND deleted_seq = ?
 			AND NOT EXISTS (SELECT 1 FROM sessions WHERE sid = ?) AND NOT EXISTS (SELECT 1 FROM deliveries WHERE sid = ?)`,
 			p.Ref, p.Through+1, p.Through, p.Ref, p.Ref)

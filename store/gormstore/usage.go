@@ -40,18 +40,69 @@ func (s *Store) AddUsage(ctx context.Context, entries []store.UsageEntry, spendi
 	// answer to the commit may make it run again.
 	mark, until := hash("usage", models.NewID("use")), micros(s.now().Add(markLife))
 	return s.write(ctx, "add usage", func(t *tx) error {
-		_, err := t.exec("INSERT INTO notices (key_hash, ends_at) VALUES (?, ?)", mark, until)
+		kept, err := keptSessions(t, entries)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec("INSERT INTO notices (key_hash, ends_at) VALUES (?, ?)", mark, until)
 		if duplicate(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := addTotals(t, entries); err != nil {
+		if err := addTotals(t, kept); err != nil {
 			return err
 		}
 		return spend(t, spending)
 	})
+}
+
+// keptSessions are the entries without the keys of sessions that were deleted. Their
+// lanes are locked first: whoever deletes one afterwards finds what was counted.
+func keptSessions(t *tx, entries []store.UsageEntry) ([]store.UsageEntry, error) {
+	out := slices.Clone(entries)
+	var sids []any
+	for i := range out {
+		if out[i].SessionKey != "" {
+			sids = append(sids, sidOf(out[i].SessionKey))
+		}
+	}
+	if len(sids) == 0 {
+		return out, nil
+	}
+	in := values(1, len(sids))
+	var lanes []laneRow
+	if _, err := t.find(&lanes, "SELECT "+laneColumns+" FROM lanes l WHERE l.sid IN "+in+" ORDER BY l.sid {lock}", sids...); err != nil {
+		return nil, err
+	}
+	var known []string
+	if _, err := t.find(&known, "SELECT session_key FROM sessions WHERE sid IN "+in, sids...); err != nil {
+		return nil, err
+	}
+	for _, lane := range lanes {
+		if lane.DeletedSeq == 0 { // its first turn may not have been committed
+			known = append(known, lane.SessionKey)
+		}
+	}
+	for i := range out {
+		if !slices.Contains(known, out[i].SessionKey) {
+			out[i].SessionKey = ""
+		}
+	}
+	return out, nil
+}
+
+func (x *sessionTx) AddUsage(e store.UsageEntry, spending []store.Spending) error {
+	e.SessionKey = x.lane.SessionKey
+	var c checks
+	if c.usage(&e); c.err != nil {
+		return c.err
+	}
+	if err := addTotals(x.tx, []store.UsageEntry{e}); err != nil {
+		return err
+	}
+	return spend(x.tx, spending)
 }
 
 func (c *checks) usage(e *store.UsageEntry) {

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"github.com/chatkeep/chatkeep/models"
 	"github.com/chatkeep/chatkeep/store"
 )
@@ -104,8 +106,8 @@ func commandOrder(f *fixture) {
 // deferred is a command that waits for what it asked for about a slot.
 func (f *fixture) deferred(key, slot string, lease store.ClaimRequest) *models.Inbound {
 	f.Helper()
-	in := f.accept(f.message(key, kind(models.KindCommand), claimed(lease))).Inbound
-	f.change(key, func(tx store.SessionTx) error { return tx.Defer(in.ID, slot) })
+	in := f.waiting(key, kind(models.KindCommand)) // by nobody yet
+	f.change(key, func(tx store.SessionTx) error { return tx.Defer(in.ID, slot, lease) })
 	return in
 }
 
@@ -127,25 +129,34 @@ func commandDeferred(f *fixture) {
 			[...]any{true, "work", models.InboundRunning, false})
 		return nil
 	})
-	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(one.ID, "work") })
-	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(three.ID, "work") })
+	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(one.ID, "work", claim()) })
+	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error { return tx.Defer(three.ID, "work", claim()) })
 	f.fails(f.MoveSession(f.ctx, key, f.newSession(f.key()), true), store.ErrConflict)
 	f.finish(key, models.InboundDone, one.ID)
-	f.fails(f.RenewCommand(f.ctx, one.ID, longLease), store.ErrNotFound)
-	f.ok(f.ReleaseCommand(f.ctx, one.ID))
+	equal(f, "held", f.renewed(claim(), one.ID), []string(nil))
+	f.ok(f.ReleaseCommand(f.ctx, one.ID, claim().Owner))
 	f.state(models.InboundDone, one.ID)
 	equal(f, "deferred", f.inbound(one.ID).Deferred, false)
 
 	gone := f.deferred(key, models.DefaultSlot, claim())
 	f.change(key, func(tx store.SessionTx) error { return tx.Delete(f.now) })
-	f.fails(f.RenewCommand(f.ctx, gone.ID, longLease), store.ErrNotFound)
+	equal(f, "held", f.renewed(claim(), gone.ID), []string(nil))
+}
+
+// renewed are those of some commands that an owner still holds, for longer now.
+func (f *fixture) renewed(owner store.ClaimRequest, ids ...string) []string {
+	f.Helper()
+	held, err := f.RenewCommands(f.ctx, ids, store.ClaimRequest{Owner: owner.Owner, Lease: longLease})
+	f.ok(err)
+	slices.Sort(held)
+	return held
 }
 
 func commandDeferredTakenOver(f *fixture) {
 	key := f.key()
 	in := f.deferred(key, "work", dying())
 	kept := f.deferred(key, "work", dying())
-	f.ok(f.RenewCommand(f.ctx, kept.ID, longLease))
+	equal(f, "held", f.renewed(dying(), kept.ID), []string{kept.ID})
 	var got []*models.Inbound
 	f.eventually("claim of a deferred command whose process died", func() bool {
 		var err error
@@ -155,14 +166,20 @@ func commandDeferredTakenOver(f *fixture) {
 	})
 	equal(f, "commands", ids(got), []string{in.ID})
 	equal(f, "deferred", [...]any{got[0].Deferred, got[0].Slot, got[0].Attempts, string(got[0].Payload)}, [...]any{true, "work", 1, string(in.Payload)})
+	// Who lost it has no say in it any more.
+	equal(f, "held", f.renewed(dying(), in.ID, kept.ID), []string{kept.ID})
+	f.ok(f.ReleaseCommand(f.ctx, in.ID, dying().Owner))
+	f.state(models.InboundRunning, in.ID)
+	equal(f, "held", f.renewed(claim(), in.ID), []string{in.ID})
 	f.finish(key, models.InboundDone, in.ID, kept.ID)
 }
 
 func commandHandedBack(f *fixture) {
 	key := f.key()
 	in := f.deferred(key, "work", claim())
-	f.ok(f.ReleaseCommand(f.ctx, in.ID))
+	f.ok(f.ReleaseCommand(f.ctx, in.ID, claim().Owner))
 	f.state(models.InboundReceived, in.ID)
+	equal(f, "held", f.renewed(claim(), in.ID), []string(nil))
 	got, err := f.ClaimCommands(f.ctx, claim(), 10)
 	f.ok(err)
 	equal(f, "commands", ids(got), []string{in.ID})

@@ -89,6 +89,7 @@ func moveUsage(f *fixture) {
 	turn("summed up")
 	f.summed()
 	turn("not summed up")
+	f.accept(f.message(to, kind(models.KindIgnored))) // somebody was there
 	f.ok(f.AddUsage(f.ctx, []store.UsageEntry{{Day: 20261130, SessionKey: to, Model: "m", UsageCount: store.UsageCount{PromptTokens: 5}}}, nil))
 	at := func(key string, day int) store.Budget {
 		return store.Budget{Day: day, Kind: store.BudgetSession, Subject: key}

@@ -61,7 +61,7 @@ func untouched(f *fixture) {
 		"read-only": func(key string) { f.readonly(key) },
 		"being summarised": func(key string) {
 			command := f.waiting(key, kind(models.KindCommand))
-			f.change(key, func(tx store.SessionTx) error { return tx.Defer(command.ID, models.DefaultSlot) })
+			f.change(key, func(tx store.SessionTx) error { return tx.Defer(command.ID, models.DefaultSlot, claim()) })
 		},
 	} {
 		f.Log(what)

@@ -110,6 +110,12 @@ func startForgotten(f *fixture) {
 	}
 
 	key := f.started()
+	late := f.answer(f.start(key), "four", shows(seq(3), 4)) // made of what was before the summary
+	f.compact(key, models.DefaultSlot, 4, "summary")
+	f.commit(late)
+	equal(f, "summary during a turn", f.load(key, models.DefaultSlot).ShownFrom, 0)
+
+	key = f.started()
 	undo := func() {
 		f.change(key, func(tx store.SessionTx) error { return tx.UndoTurn(models.DefaultSlot, f.now) })
 	}

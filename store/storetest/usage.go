@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +21,9 @@ func usageTests() []test {
 		{"FailuresAreKeptThroughRetries", usageRetried},
 		{"CallsBesidesTurns", usageAdded},
 		{"SummedOnceByMany", usageRace},
+		{"WithAChange", usageOfAChange},
 		{"DeletedWithTheSession", usageDeleted},
+		{"OfADeletedSession", usageAfterDeletion},
 		{"Swept", usageSwept},
 		{"BudgetsAreSpent", budgetSpent},
 		{"BudgetsOfManyAtOnce", budgetRace},
@@ -206,6 +209,7 @@ func usageRetried(f *fixture) {
 
 func usageAdded(f *fixture) {
 	key := f.key()
+	f.waiting(key) // its first turn
 	entries := []store.UsageEntry{
 		{Day: today, SessionKey: key, AgentID: "assistant", Model: "m", UsageCount: store.UsageCount{PromptTokens: 5, CompletionTokens: 2}},
 		{Day: today, AgentID: "other", UsageCount: store.UsageCount{PromptTokens: 1}},
@@ -245,9 +249,52 @@ func usageDeleted(f *fixture) {
 	equal(f, "by day", f.totals(store.ByDay), []string{"20261130 3+3 in 2, 0 failed"})
 }
 
+// What is counted with a change is there if the change is.
+func usageOfAChange(f *fixture) {
+	key, lin := f.key(), budget(store.BudgetUser, "api/default/lin")
+	f.create(key, "one")
+	entry := store.UsageEntry{Day: today, User: "api/default/lin", AgentID: "assistant", Model: "m", UsageCount: store.UsageCount{PromptTokens: 5, CompletionTokens: 2}}
+	add := func(tx store.SessionTx) error { return tx.AddUsage(entry, []store.Spending{{Budget: lin, Tokens: 7}}) }
+	f.refuses(key, store.ErrConflict, func(tx store.SessionTx) error {
+		f.ok(add(tx))
+		return store.ErrConflict
+	})
+	equal(f, "by day", f.totals(store.ByDay), []string{})
+	equal(f, "spent", f.spent(lin), []store.Spent{{}})
+	f.change(key, add)
+	equal(f, "by day", f.totals(store.ByDay), []string{"20261130 5+2 in 0, 0 failed"})
+	equal(f, "by session", f.totals(store.BySession), []string{key + " 5+2 in 0, 0 failed"})
+	equal(f, "by user", f.totals(store.ByUser), []string{"api/default/lin 5+2 in 0, 0 failed"})
+	equal(f, "spent", f.spent(lin), []store.Spent{{Tokens: 7}})
+	entry.User = strings.Repeat("u", models.MaxKey+1)
+	f.refuses(key, store.ErrTooLarge, add)
+}
+
+// What somebody was still working on for a session counts, but no longer for it.
+func usageAfterDeletion(f *fixture) {
+	key, other := f.key(), f.key()
+	f.create(key, "one")
+	f.create(other, "one")
+	add := func() {
+		count := store.UsageCount{PromptTokens: 1}
+		f.ok(f.AddUsage(f.ctx, []store.UsageEntry{{Day: today, SessionKey: key, UsageCount: count}, {Day: today, SessionKey: other, UsageCount: count}}, nil))
+	}
+	f.change(key, func(tx store.SessionTx) error { return tx.Delete(f.now) })
+	add()
+	f.eraseAll()
+	add()
+	equal(f, "by session", f.totals(store.BySession), []string{other + " 2+0 in 0, 0 failed"})
+	equal(f, "by day", f.totals(store.ByDay), []string{"20261130 4+0 in 0, 0 failed"})
+	f.create(key, "again")
+	add()
+	equal(f, "by session", f.totals(store.BySession), []string{other + " 3+0 in 0, 0 failed", key + " 1+0 in 0, 0 failed"})
+}
+
 func usageSwept(f *fixture) {
 	day := func(d int) []store.UsageEntry {
-		return []store.UsageEntry{{Day: d, SessionKey: f.key(), AgentID: "assistant", User: "u", UsageCount: store.UsageCount{Turns: 1}}}
+		key := f.key()
+		f.create(key)
+		return []store.UsageEntry{{Day: d, SessionKey: key, AgentID: "assistant", User: "u", UsageCount: store.UsageCount{Turns: 1}}}
 	}
 	for _, d := range []int{20261028, 20261029, today} {
 		f.ok(f.AddUsage(f.ctx, day(d), nil))
