@@ -11,11 +11,20 @@ import (
 	"github.com/chatkeep/chatkeep/store"
 )
 
-// How coarse the columns weight and unpruned are: see migration 24.
+// How coarse the columns weight and unpruned are: see migrations 91 and 24.
 const (
 	weightUnit   = 4096
+	lightUnit    = 256 // of less than a weightUnit
 	unprunedUnit = 8
 )
+
+// weightOf is the column weight of a slot with so many tokens.
+func weightOf(tokens int) int64 {
+	if tokens < weightUnit {
+		return int64(max(tokens, 0) / lightUnit)
+	}
+	return int64(weightUnit/lightUnit - 1 + tokens/weightUnit)
+}
 
 // slotCursor is the last row of a page of one of the two indexes.
 type slotCursor struct {
@@ -67,7 +76,7 @@ const (
 
 // CompactCandidates reads the range of slots that are heavy enough.
 func (s *Store) CompactCandidates(ctx context.Context, minTokens, minMessages int, after string, limit int) ([]store.SlotSize, string, error) {
-	return s.candidates(ctx, "compact candidates", "weight", int64(max(minTokens, 0)/weightUnit), after, limit,
+	return s.candidates(ctx, "compact candidates", "weight", weightOf(minTokens), after, limit,
 		liveTokens+" >= ? AND "+liveMessages+" >= ?", minTokens, minMessages)
 }
 

@@ -83,6 +83,9 @@ func TestLifecycleTouchesWhatIsDue(t *testing.T) {
 			{"compact candidates", maxCandidate, candidates(func(after string) ([]store.SlotSize, string, error) {
 				return s.CompactCandidates(t.Context(), 100_000, 20, after, 300)
 			})},
+			{"compact candidates where little is enough", maxCandidate, candidates(func(after string) ([]store.SlotSize, string, error) {
+				return s.CompactCandidates(t.Context(), 2000, 20, after, 300)
+			})},
 			{"prune candidates", maxCandidate, candidates(func(after string) ([]store.SlotSize, string, error) {
 				return s.PruneCandidates(t.Context(), 20, after, 300)
 			})},

@@ -34,6 +34,7 @@ func lifecycleTests() []test {
 		{"MovesAndTurns", moveRace},
 		{"RacesWithTurns", lifecycleRace},
 		{"CompactCandidates", candidatesCompact},
+		{"CompactCandidatesOfAnySize", candidatesBySize},
 		{"PruneCandidates", candidatesPrune},
 		{"CandidatesPageByPage", candidatesPages},
 		{"JobRuns", jobRuns},
@@ -313,6 +314,24 @@ func (f *fixture) weighing(tokens ...int) string {
 		f.ok(f.AppendMessages(f.ctx, key, []*models.SessionMessage{m}))
 	}
 	return key
+}
+
+// The index by which they are found is coarse, what is found is not.
+func candidatesBySize(f *fixture) {
+	sizes := []int{1, 255, 256, 257, 4000, 4095, 4096, 4097, 8191, 8192, 100_000}
+	for _, size := range sizes {
+		f.weighing(size)
+	}
+	for i, least := range sizes {
+		some, _, err := f.CompactCandidates(f.ctx, least, 1, "", 50)
+		f.ok(err)
+		var found []int
+		for _, slot := range some {
+			found = append(found, slot.Tokens)
+		}
+		slices.Sort(found)
+		equal(f, fmt.Sprint("of ", least, " and more"), found, sizes[i:])
+	}
 }
 
 func candidatesCompact(f *fixture) {
